@@ -1,0 +1,169 @@
+/*
+ * rung/bundle.h - a candidate's source (bundle), what a compiler made of it (artifact) and how it
+ * is launched (plan). All are plain data that turn into JSON without loss.
+ */
+#ifndef RUNG_BUNDLE_H
+#define RUNG_BUNDLE_H
+
+#include <rung/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rung_file {
+    uint32_t struct_size;
+    uint32_t reserved;
+    const char *path;      /* relative, no "..", [A-Za-z0-9_./-] */
+    struct rung_text text; /* UTF-8 */
+};
+
+struct rung_bundle {
+    uint32_t struct_size;
+    uint32_t n_files;
+    const char *language;          /* "cuda" */
+    const struct rung_file *files; /* at least one */
+    uint32_t entry;                /* index of the file that is compiled and carries the plan lines */
+    uint32_t reserved;
+};
+
+/* ---- Plan: symbolic, before shapes are known -------------------------------------------------- */
+
+/* An expression in the plan language and the line of the entry file that it stands in (1-based). */
+struct rung_expr_text {
+    uint32_t struct_size;
+    uint32_t line;
+    const char *text;
+};
+
+struct rung_tune {
+    uint32_t struct_size;
+    uint32_t n_values; /* at least 1 */
+    const char *name;
+    const int64_t *values; /* the first is the default */
+};
+
+struct rung_temp {
+    uint32_t struct_size;
+    uint32_t dtype;
+    const char *name;
+    struct rung_expr_text count; /* elements */
+};
+
+enum rung_arg_kind {
+    RUNG_ARG_TENSOR = 1,    /* index into task tensors */
+    RUNG_ARG_TEMP = 2,      /* index into plan temps */
+    RUNG_ARG_I64 = 3,       /* expr */
+    RUNG_ARG_F64 = 4,       /* expr */
+    RUNG_ARG_TENSORMAP = 5, /* reserved for tensor maps */
+    RUNG_ARG_BYTES = 6,     /* reserved for structs by value */
+};
+
+struct rung_arg {
+    uint32_t struct_size;
+    uint32_t kind;  /* rung_arg_kind */
+    uint32_t index; /* TENSOR, TEMP */
+    uint32_t reserved;
+    struct rung_expr_text expr; /* I64, F64; for TENSOR and TEMP the element offset or NULL text */
+    struct rung_text bytes;     /* BYTES */
+};
+
+enum rung_step_kind {
+    RUNG_STEP_LAUNCH = 1,
+    RUNG_STEP_SET = 2,    /* fill target with a 32-bit pattern; `zero` makes these */
+    RUNG_STEP_COPY = 3,   /* reserved */
+    RUNG_STEP_SYMBOL = 4, /* reserved: upload to a __constant__ */
+};
+
+struct rung_step {
+    uint32_t struct_size;
+    uint32_t kind; /* rung_step_kind */
+    uint32_t line; /* in the entry file */
+    uint32_t device_index;
+    struct rung_expr_text when; /* NULL text: always */
+
+    const char *kernel; /* LAUNCH: name without template arguments */
+    uint32_t n_template_args;
+    uint32_t n_args;
+    const struct rung_expr_text *template_args;
+    const struct rung_arg *args;
+    struct rung_expr_text grid[3], block[3]; /* NULL text: 1 */
+    struct rung_expr_text shared;            /* bytes of dynamic shared memory; NULL text: 0 */
+
+    uint32_t target_kind;  /* SET: RUNG_ARG_TENSOR or RUNG_ARG_TEMP */
+    uint32_t target_index;
+    uint32_t pattern; /* SET */
+    uint32_t reserved;
+};
+
+struct rung_plan {
+    uint32_t struct_size;
+    uint32_t n_tunes;
+    uint32_t n_where;
+    uint32_t n_temps;
+    uint32_t n_steps;
+    uint32_t reserved;
+    const struct rung_tune *tunes;
+    const struct rung_expr_text *where; /* all must be true for a tune point at given dims */
+    const struct rung_temp *temps;
+    const struct rung_step *steps; /* in order, on one stream */
+};
+
+/* ---- Artifact ------------------------------------------------------------------------------------ */
+
+enum rung_format { RUNG_FORMAT_PTX = 1, RUNG_FORMAT_CUBIN = 2, RUNG_FORMAT_OPAQUE = 3 };
+
+enum rung_ptype { /* how a kernel parameter is declared */
+    RUNG_PARAM_BITS = 1,
+    RUNG_PARAM_INT = 2,
+    RUNG_PARAM_FLOAT = 3,
+    RUNG_PARAM_BYTES = 4, /* array: a struct by value */
+};
+
+struct rung_kernel_param {
+    uint32_t struct_size;
+    uint32_t type;      /* rung_ptype; PTX says .u64 for pointers and .u32/.s32/.f32 for scalars */
+    uint32_t offset;    /* bytes in the parameter block */
+    uint32_t size;      /* bytes */
+    uint32_t alignment; /* bytes */
+    uint32_t reserved;
+};
+
+struct rung_kernel {
+    uint32_t struct_size;
+    uint32_t n_params;
+    const char *expression; /* as asked: "softmax_rows<256>" */
+    const char *symbol;     /* lowered name in the code */
+    const struct rung_kernel_param *params;
+    uint32_t param_bytes;
+    uint32_t registers; /* a thread; 0 = not known */
+    uint32_t static_shared; /* bytes */
+    uint32_t local_bytes;   /* a thread, spills included */
+    uint32_t spill_bytes;   /* stores + loads as ptxas counts them */
+    uint32_t max_threads;   /* a block; 0 = not known */
+};
+
+/* One form of the code. Several forms of one compile stand side by side (PTX and CUBIN). */
+struct rung_code {
+    uint32_t struct_size;
+    uint32_t format;  /* rung_format */
+    const char *arch; /* "compute_90", "sm_90" */
+    const void *bytes;
+    uint64_t n_bytes;
+};
+
+struct rung_artifact {
+    uint32_t struct_size;
+    uint32_t n_codes;
+    uint32_t n_kernels;
+    uint32_t reserved;
+    const struct rung_code *codes;
+    const struct rung_kernel *kernels;
+    const struct rung_plan *plan; /* NULL: the bundle's plan lines count */
+    const char *compiler;         /* "nvrtc 13.0" */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

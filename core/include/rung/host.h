@@ -1,0 +1,138 @@
+/*
+ * rung/host.h - host services beyond the basic table, got by id through host->get_extension.
+ * A NULL answer means that this process does not offer the service.
+ */
+#ifndef RUNG_HOST_H
+#define RUNG_HOST_H
+
+#include <rung/bundle.h>
+#include <rung/codegen.h>
+#include <rung/compiler.h>
+#include <rung/task.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- rung.host.plan/0: the plan language, owned by the core ------------------------------------ */
+
+#define RUNG_HOST_PLAN "rung.host.plan/0"
+
+struct rung_host_plan {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /*
+     * [any] Reads the `//@` lines of a source into a plan for this task. The text between //@ and
+     * the line's end is the plan language (docs/plans.md). When the text is wrong, returns RUNG_OK,
+     * sets *plan to NULL and *problem to lines "file:line: what, remedy". Results are in call->arena.
+     */
+    int32_t (*parse)(const struct rung_host *, struct rung_call *, const struct rung_task *, const char *file,
+                     struct rung_text source, const struct rung_plan **plan, struct rung_text *problem);
+};
+
+/* ---- rung.host.process/0: helper processes ------------------------------------------------------ */
+
+#define RUNG_HOST_PROCESS "rung.host.process/0"
+#define RUNG_HELPER "rung.helper/0" /* a factory's extension id */
+
+/*
+ * What a factory offers to `rung helper`. The helper process is single-threaded and never loads a
+ * GPU driver. It calls init once, then forks for every request; serve runs in the child under the
+ * request's limits and may crash, hang or eat memory without harm.
+ */
+struct rung_helper_ops {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /* [main, in the helper] Loads libraries, reads headers, warms up. args: the opener's bytes. */
+    int32_t (*init)(const struct rung_host *, struct rung_text args, struct rung_error *, void **state);
+    /* [main, in the forked child] No file can be opened. Response in call->arena. */
+    int32_t (*serve)(void *state, struct rung_call *, struct rung_text request, struct rung_text *response);
+};
+
+struct rung_helper; /* opaque */
+
+struct rung_helper_request {
+    uint32_t struct_size;
+    uint32_t reserved;
+    struct rung_text body;
+    uint64_t wall_ms;        /* 0: no limit of its own */
+    uint64_t memory_bytes;   /* address space over what the helper already has; 0: no limit */
+    uint64_t response_bytes; /* cap; 0: 64 MiB */
+};
+
+enum rung_helper_outcome {
+    RUNG_HELPER_DONE = 0,
+    RUNG_HELPER_TIMEOUT = 1,
+    RUNG_HELPER_CRASHED = 2,   /* detail: the signal or status */
+    RUNG_HELPER_TOO_LARGE = 3, /* the response passed its cap */
+    RUNG_HELPER_MEMORY = 4,    /* reported by serve as RUNG_ENOMEM */
+};
+
+struct rung_helper_response {
+    uint32_t struct_size;
+    uint32_t outcome;       /* rung_helper_outcome */
+    struct rung_text body;  /* in call->arena; valid when outcome is DONE */
+    struct rung_text detail; /* for people, when it is not DONE */
+};
+
+struct rung_host_process {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /*
+     * [worker] Starts `rung helper` for the plugin file that this instance came from. Returns after
+     * the helper's init: its failure is this call's failure, with its message.
+     */
+    int32_t (*open)(const struct rung_host *, struct rung_call *, struct rung_text args,
+                    struct rung_helper **out);
+    /* [worker, one request at a time a helper] A helper that died is an RUNG_EUNAVAILABLE. */
+    int32_t (*request)(const struct rung_host *, struct rung_call *, struct rung_helper *,
+                       const struct rung_helper_request *, struct rung_helper_response *out);
+    /* [worker] Ends the helper and its children. NULL is fine. */
+    void (*close)(const struct rung_host *, struct rung_helper *);
+};
+
+/* ---- rung.host.compile/0: the pipeline's compiler, for plugins that write kernels of their own ---- */
+
+#define RUNG_HOST_COMPILE "rung.host.compile/0"
+
+struct rung_host_compile {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /* [worker, in executors] As rung_compiler_ops.compile, of the pipeline's compiler. */
+    int32_t (*compile)(const struct rung_host *, struct rung_call *, const struct rung_compile_request *,
+                       struct rung_compile_result *out);
+};
+
+/* ---- rung.host.artifact/0: keep bytes with the run ------------------------------------------------- */
+
+#define RUNG_HOST_ARTIFACT "rung.host.artifact/0"
+
+struct rung_host_artifact {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /*
+     * [worker] Stores bytes with the variant under judgement; name is [a-z0-9_.-]{1,63}, kept in the
+     * journal. sha256_hex receives 65 bytes. At most 64 MiB each.
+     */
+    int32_t (*put)(const struct rung_host *, struct rung_call *, const char *name, const void *bytes,
+                   uint64_t n, char *sha256_hex);
+};
+
+/* ---- rung.host.rng/0: counter-based random numbers -------------------------------------------------- */
+
+#define RUNG_HOST_RNG "rung.host.rng/0"
+
+struct rung_host_rng {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /*
+     * [any] Philox4x32-10 (Salmon et al., SC 2011): out[i] = word i%4 of block i/4 of stream
+     * (seed, stream), from index `first` on. The same on every machine.
+     */
+    void (*words)(uint64_t seed, uint64_t stream, uint64_t first, uint32_t *out, uint64_t n);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

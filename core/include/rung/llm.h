@@ -1,0 +1,106 @@
+/*
+ * rung/llm.h - a language model: builds a provider's request, reads its reply. Runs in the
+ * orchestrator. Calls are synchronous; the core owns concurrency, retries and budgets.
+ */
+#ifndef RUNG_LLM_H
+#define RUNG_LLM_H
+
+#include <rung/plugin.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rung_part_kind {
+    RUNG_PART_TEXT = 1,
+    RUNG_PART_TOOL_CALL = 2,   /* id, name, text = JSON arguments */
+    RUNG_PART_TOOL_RESULT = 3, /* id, name, text */
+    RUNG_PART_OPAQUE = 4,      /* echo back unchanged on the next turn (signatures) */
+};
+
+struct rung_part {
+    uint32_t struct_size;
+    uint32_t kind; /* rung_part_kind */
+    struct rung_text text;
+    const char *id;
+    const char *name;
+    uint32_t cache_mark; /* 1: the prefix up to here is worth caching */
+    uint32_t reserved;
+};
+
+enum rung_message_role { RUNG_MSG_SYSTEM = 1, RUNG_MSG_USER = 2, RUNG_MSG_ASSISTANT = 3 };
+
+struct rung_message {
+    uint32_t struct_size;
+    uint32_t role; /* rung_message_role */
+    const struct rung_part *parts;
+    uint32_t n_parts;
+    uint32_t reserved;
+};
+
+struct rung_tool {
+    uint32_t struct_size;
+    uint32_t reserved;
+    const char *name;
+    const char *summary;
+    struct rung_text schema; /* JSON schema of the arguments */
+};
+
+struct rung_llm_request {
+    uint32_t struct_size;
+    uint32_t n_messages;
+    const char *key;  /* logical request, unique in the run: "idea/1/0", "code/12/0" */
+    const char *role; /* "ideas", "code" or "repair" */
+    const struct rung_message *messages;
+    const struct rung_tool *tools;
+    uint32_t n_tools;
+    uint32_t effort;            /* 0 default, 1 low .. 5 highest */
+    uint32_t max_output_tokens; /* 0: the provider's */
+    uint32_t reserved;
+    double temperature; /* < 0: not sent */
+    uint64_t seed;      /* for backends that can */
+    /* [same thread] Optional. Streaming text; a non-zero answer stops the call (RUNG_ECANCELLED). */
+    int32_t (*on_delta)(void *ctx, struct rung_text delta);
+    void *on_delta_ctx;
+};
+
+enum rung_finish {
+    RUNG_FINISH_STOP = 1,
+    RUNG_FINISH_LENGTH = 2,
+    RUNG_FINISH_TOOL_CALLS = 3,
+    RUNG_FINISH_REFUSED = 4, /* refusal or content filter */
+    RUNG_FINISH_REASONING = 5, /* the budget went into reasoning; no text */
+    RUNG_FINISH_CONTEXT = 6,   /* context overflow */
+};
+
+/* Tokens by price class; -1 = not reported. */
+struct rung_usage {
+    uint32_t struct_size;
+    uint32_t estimated; /* 1: the stream was cut or the provider says nothing */
+    int64_t input, cache_read, cache_write_5m, cache_write_1h, output, reasoning;
+};
+
+struct rung_llm_response {
+    uint32_t struct_size;
+    uint32_t finish; /* rung_finish */
+    const struct rung_part *parts;
+    uint32_t n_parts;
+    uint32_t reserved;
+    struct rung_usage usage;
+    const char *model;      /* as the provider names it */
+    const char *request_id; /* may be NULL */
+    struct rung_text raw;   /* the provider's reply, bounded; may be empty */
+};
+
+struct rung_llm_ops {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /* [worker, started] Obeys call->deadline_ns and call->cancel. */
+    int32_t (*complete)(void *self, struct rung_call *, const struct rung_llm_request *,
+                        struct rung_llm_response *out);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,62 @@
+/*
+ * rung/reference.h - the slow, trusted result, in float64, with the error that honest arithmetic of
+ * the task's precision explains.
+ */
+#ifndef RUNG_REFERENCE_H
+#define RUNG_REFERENCE_H
+
+#include <rung/task.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rung_reference_request {
+    uint32_t struct_size;
+    uint32_t n_inputs;
+    const struct rung_task *task;
+    const int64_t *dims;                      /* dims vector */
+    const struct rung_tensor_view *tensors;   /* one a task tensor; outputs have data = NULL */
+};
+
+/*
+ * One output. value[i] is the result in float64; bound[i] >= 0 the largest absolute error of an
+ * honest kernel (DESIGN section 10: any summation order; each elementary function at an argument
+ * perturbed by 8 units in the last place, plus 4; subnormals may flush). NaN and inf in value must be
+ * matched exactly. Row-major, dense, n = product of the output's dims.
+ */
+struct rung_reference_output {
+    uint32_t struct_size;
+    uint32_t tensor; /* index in the task */
+    uint64_t n;
+    const double *value;
+    const double *bound;
+};
+
+/* Least work of the task at some dims. */
+struct rung_work {
+    uint32_t struct_size;
+    uint32_t reserved;
+    double flops;     /* floating-point operations, fma = 2, elementary function = 1 */
+    double min_bytes; /* every input read once, every output written once */
+};
+
+struct rung_reference_ops {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /*
+     * [worker] Checks the task's graph: names, shapes at the default dims, operators. Returns
+     * RUNG_ECONFIG with the message "graph:COLUMN: what, remedy" when it can't be computed.
+     */
+    int32_t (*check)(void *self, struct rung_call *, const struct rung_task *);
+    /* [worker] All outputs, in task order; memory in call->arena or owned until the next call. */
+    int32_t (*evaluate)(void *self, struct rung_call *, const struct rung_reference_request *,
+                        struct rung_reference_output *outputs, uint32_t n_outputs);
+    int32_t (*work)(void *self, struct rung_call *, const struct rung_task *, const int64_t *dims,
+                    struct rung_work *out);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
