@@ -122,7 +122,8 @@ void rung_json_add_text(cJSON *object, const char *name, struct rung_text text)
     struct rung_buf clean = {0};
     for (size_t i = 0; i < text.len;) {
         size_t n = 1;
-        while (n < 4 && i + n < text.len && ((unsigned char)text.ptr[i + n] & 0xc0) == 0x80)
+        while (n < 4 && i + n < text.len && !rung_utf8_valid(text.ptr + i, n) &&
+               ((unsigned char)text.ptr[i + n] & 0xc0) == 0x80)
             n++;
         if (rung_utf8_valid(text.ptr + i, n))
             rung_buf_add(&clean, text.ptr + i, n);

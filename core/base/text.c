@@ -109,7 +109,7 @@ bool rung_parse_f64(const char *text, double *out)
     if (!strchr("+-.0123456789", *text) || !*text)
         return false;
     double v = strtod(text, &end);
-    if (end == text || *end || !isfinite(v))
+    if (end == text || *end || !isfinite(v) || strpbrk(text, "xX"))
         return false;
     *out = v;
     return true;
@@ -124,7 +124,7 @@ struct unit {
 static bool parse_unit(const char *text, const struct unit *units, double *out)
 {
     char *end;
-    if (!(*text >= '0' && *text <= '9'))
+    if (!(*text >= '0' && *text <= '9') || strpbrk(text, "xX"))
         return false;
     double v = strtod(text, &end);
     for (; units->name; units++) {
@@ -166,7 +166,7 @@ static size_t edit_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), row[65];
     if (n > 64 || m > 64)
-        return 64;
+        return SIZE_MAX;
     for (size_t j = 0; j <= m; j++)
         row[j] = j;
     for (size_t i = 1; i <= n; i++) {

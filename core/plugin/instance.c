@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/philox.h"
 #include "base/status.h"
+#include "plugin/crash.h"
 #include "plugin/map.h"
 
 #include <limits.h>
@@ -207,6 +208,7 @@ void rung_guard_enter(struct rung_guard *guard, struct rung_instance *instance)
 {
     pthread_mutex_t *lock = lock_of(instance);
     guard->instance = instance;
+    guard->outer = rung_crash_enter(instance->priv->who, instance->loaded->path);
     if (lock)
         pthread_mutex_lock(lock);
     guard->env = rung_fpenv_save();
@@ -218,6 +220,7 @@ int32_t rung_guard_leave(struct rung_guard *guard, int32_t status, struct rung_e
     const char *who = guard->instance->priv->who;
     if (rung_fpenv_restore(&guard->env))
         rung_log(RUNG_LOG_ERROR, who, "API MISUSE: changed the floating-point environment; restored");
+    rung_crash_leave(guard->outer);
     if (lock)
         pthread_mutex_unlock(lock);
     if (status != RUNG_OK && err && !err->message[0])

@@ -6,6 +6,7 @@
 #define PLUGIN_INSTANCE_H
 
 #include "base/arena.h"
+#include "plugin/crash.h"
 #include "plugin/fpenv.h"
 #include "plugin/options.h"
 #include "plugin/registry.h"
@@ -49,6 +50,7 @@ void *rung_host_user(const struct rung_host *host, const char *service_id);
 struct rung_guard {
     struct rung_instance *instance;
     struct rung_fpenv env;
+    struct rung_crash_frame outer; /* the plugin that called into this one, if any */
 };
 void rung_guard_enter(struct rung_guard *guard, struct rung_instance *instance);
 /* Unlocks, restores the floating-point environment, checks that err is filled iff status != OK. */

@@ -98,6 +98,11 @@ void rung_registry_allow_insecure(struct rung_registry *r)
     r->insecure = true;
 }
 
+bool rung_registry_insecure(const struct rung_registry *r)
+{
+    return r->insecure;
+}
+
 static int32_t check_mode(const char *path, bool directory, struct rung_error *err)
 {
     struct stat st;

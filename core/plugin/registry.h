@@ -27,6 +27,8 @@ void rung_registry_free(struct rung_registry *registry);
 void rung_registry_add_dir(struct rung_registry *registry, const char *dir);
 /* Accept group- or world-writable files and directories (`--allow-insecure-plugins`). */
 void rung_registry_allow_insecure(struct rung_registry *registry);
+/* Whether it does, so that workers can be told. */
+bool rung_registry_insecure(const struct rung_registry *registry);
 
 /*
  * Loads (or finds loaded) the factory `name` of `kind` (RUNG_KIND_*). RUNG_ENOTFOUND names the

@@ -1,0 +1,283 @@
+/*
+ * `rung plugin list|info`. Files are opened in a child of their own, so that one which crashes while
+ * it is loaded is named and the others are still told. The child prints what it finds as JSON.
+ */
+#include "base/die.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "plugin/registry.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_SCAN = 1 << 20 };
+extern char **environ;
+
+/* ---- The child: one file as JSON -------------------------------------------------------------------- */
+
+static cJSON *option_json(const struct rung_option *o)
+{
+    static const char *const types[] = {"", "bool", "int", "float", "string", "enum", "path", "duration",
+                                        "bytes", "strings", "ints", "secret"};
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "name", o->name);
+    cJSON_AddStringToObject(json, "type", types[o->type]);
+    cJSON_AddBoolToObject(json, "required", (o->flags & RUNG_OPT_REQUIRED) != 0);
+    if (o->default_text)
+        cJSON_AddStringToObject(json, "default", o->default_text);
+    if (o->min != o->max) {
+        rung_json_add_f64(json, "min", o->min);
+        rung_json_add_f64(json, "max", o->max);
+    }
+    if (o->unit)
+        cJSON_AddStringToObject(json, "unit", o->unit);
+    for (size_t i = 0; o->type == RUNG_OPT_ENUM && o->values[i]; i++) {
+        cJSON *values = cJSON_GetObjectItem(json, "values");
+        cJSON_AddItemToArray(values ? values : cJSON_AddArrayToObject(json, "values"),
+                             cJSON_CreateString(o->values[i]));
+    }
+    cJSON_AddStringToObject(json, "summary", o->summary);
+    return json;
+}
+
+static cJSON *factory_json(const struct rung_factory *f)
+{
+    static const char *const models[] = {"serial-global", "serial-instance", "parallel"};
+    cJSON *json = cJSON_CreateObject(), *options;
+    cJSON_AddStringToObject(json, "kind", rung_kind_word(f->kind));
+    cJSON_AddStringToObject(json, "name", f->name);
+    cJSON_AddStringToObject(json, "summary", f->summary);
+    if (f->doc)
+        cJSON_AddStringToObject(json, "doc", f->doc);
+    cJSON_AddStringToObject(json, "threads", models[f->thread_model]);
+    options = cJSON_AddArrayToObject(json, "options");
+    for (size_t i = 0; f->options && f->options[i]; i++)
+        cJSON_AddItemToArray(options, option_json(f->options[i]));
+    return json;
+}
+
+static int scan(const char *path, bool insecure)
+{
+    char sha[RUNG_SHA256_HEX];
+    const struct rung_plugin *p = NULL;
+    struct rung_error err = rung_error_init();
+    struct rung_registry *registry = rung_registry_new();
+    if (insecure)
+        rung_registry_allow_insecure(registry);
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "path", path);
+    if (rung_registry_open(registry, path, &p, &err) || rung_sha256_file(path, sha, &err)) {
+        cJSON_AddStringToObject(json, "error", err.message);
+    } else {
+        cJSON_AddStringToObject(json, "sha256", sha);
+        cJSON_AddStringToObject(json, "id", p->id);
+        cJSON_AddStringToObject(json, "version", p->version);
+        cJSON_AddStringToObject(json, "vendor", p->vendor);
+        cJSON_AddStringToObject(json, "licence", p->licence);
+        cJSON *list = cJSON_AddArrayToObject(json, "factories");
+        for (size_t i = 0; p->factories[i]; i++)
+            cJSON_AddItemToArray(list, factory_json(p->factories[i]));
+    }
+    char *line = rung_json_line(json);
+    puts(line ? line : "{}");
+    free(line);
+    cJSON_Delete(json);
+    rung_registry_free(registry);
+    return CLI_OK;
+}
+
+/* ---- The parent ---------------------------------------------------------------------------------------- */
+
+static void read_all(int fd, struct rung_buf *out)
+{
+    char chunk[4096];
+    ssize_t n;
+    while ((n = read(fd, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0 && out->len + (size_t)n < MAX_SCAN)
+            rung_buf_add(out, chunk, (size_t)n);
+}
+
+static cJSON *crashed(const char *path, int status)
+{
+    char text[200];
+    cJSON *json = cJSON_CreateObject();
+    if (WIFSIGNALED(status))
+        snprintf(text, sizeof text, "crashed while it was loaded (signal %d, %s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else
+        snprintf(text, sizeof text, "ended the process that loaded it (status %d)", WEXITSTATUS(status));
+    struct rung_buf message = {0};
+    rung_buf_printf(&message, "%s: %s", path, text);
+    cJSON_AddStringToObject(json, "path", path);
+    cJSON_AddStringToObject(json, "error", message.ptr);
+    rung_buf_free(&message);
+    return json;
+}
+
+static cJSON *scan_in_child(const char *path, bool insecure)
+{
+    int fds[2], status = 0;
+    pid_t pid;
+    struct rung_buf out = {0};
+    posix_spawn_file_actions_t actions;
+    const char *exe = rung_exe_path();
+    char *argv[] = {(char *)"rung", (char *)"plugin", (char *)"scan", (char *)path,
+                    insecure ? (char *)"--allow-insecure-plugins" : NULL, NULL};
+    if (!exe || pipe(fds) != 0)
+        rung_die("can't start a child: %s", strerror(errno));
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addclose(&actions, fds[0]);
+    posix_spawn_file_actions_addclose(&actions, fds[1]);
+    int failed = posix_spawn(&pid, exe, &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(fds[1]);
+    if (failed)
+        rung_die("can't start a child: %s", strerror(failed));
+    read_all(fds[0], &out);
+    close(fds[0]);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    cJSON *json = status == 0 ? rung_json_parse(rung_buf_text(&out), out.len) : crashed(path, status);
+    rung_buf_free(&out);
+    return json ? json : crashed(path, status);
+}
+
+static void print_list_row(const cJSON *json)
+{
+    const char *error = rung_json_text(json, "error", NULL);
+    const cJSON *f;
+    if (error)
+        printf("%-10s %-12s %s\n", "-", "REFUSED", error);
+    cJSON_ArrayForEach(f, rung_json_get(json, "factories"))
+        printf("%-10s %-12s %s\n", rung_json_text(f, "kind", ""), rung_json_text(f, "name", ""),
+               rung_json_text(f, "summary", ""));
+}
+
+static void print_option(const cJSON *o)
+{
+    const char *fallback = rung_json_text(o, "default", NULL), *unit = rung_json_text(o, "unit", NULL);
+    printf("    %-16s %-9s", rung_json_text(o, "name", ""), rung_json_text(o, "type", ""));
+    if (rung_json_bool(o, "required", false))
+        printf(" required");
+    else
+        printf(" default %s", fallback ? fallback : "none");
+    if (unit)
+        printf(" %s", unit);
+    if (rung_json_get(o, "min"))
+        printf(", %g to %g", rung_json_number(o, "min", 0), rung_json_number(o, "max", 0));
+    const cJSON *value;
+    cJSON_ArrayForEach(value, rung_json_get(o, "values"))
+        printf("%s%s", value->prev->next ? " | " : ": ", value->valuestring);
+    printf("\n        %s\n", rung_json_text(o, "summary", ""));
+}
+
+static void print_info(const cJSON *json)
+{
+    const cJSON *f, *o;
+    const char *error = rung_json_text(json, "error", NULL);
+    if (error) {
+        printf("refused: %s\n", error);
+        return;
+    }
+    printf("%s\n  id %s, version %s, by %s, licence %s\n  sha256 %s\n  plugin ABI %u draft %u\n",
+           rung_json_text(json, "path", ""), rung_json_text(json, "id", ""), rung_json_text(json, "version", ""),
+           rung_json_text(json, "vendor", ""), rung_json_text(json, "licence", ""),
+           rung_json_text(json, "sha256", ""), RUNG_ABI_MAJOR, RUNG_ABI_DRAFT);
+    cJSON_ArrayForEach(f, rung_json_get(json, "factories"))
+    {
+        printf("\n  %s '%s' (%s): %s\n", rung_json_text(f, "kind", ""), rung_json_text(f, "name", ""),
+               rung_json_text(f, "threads", ""), rung_json_text(f, "summary", ""));
+        if (rung_json_get(f, "doc"))
+            printf("\n%s\n", rung_json_text(f, "doc", ""));
+        cJSON_ArrayForEach(o, rung_json_get(f, "options")) print_option(o);
+    }
+}
+
+/* ---- Which files ------------------------------------------------------------------------------------------ */
+
+static bool has_factory(const cJSON *json, const char *name)
+{
+    const cJSON *f;
+    cJSON_ArrayForEach(f, rung_json_get(json, "factories")) if (!strcmp(rung_json_text(f, "name", ""), name))
+        return true;
+    return false;
+}
+
+/* NAME is a path, <kind>_<name>, or a plugin's name, which several kinds may share. */
+static bool wanted(const cJSON *json, const char *path, const char *name)
+{
+    const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    size_t n = strlen(name);
+    return (strncmp(base, name, n) == 0 && strcmp(base + n, ".so") == 0) || has_factory(json, name);
+}
+
+static int tell(bool list, bool as_json, const char *name, bool insecure)
+{
+    struct rung_arena *arena = rung_arena_new();
+    struct rung_registry *registry = rung_registry_new();
+    cJSON *all = cJSON_CreateArray();
+    size_t n = 1, shown = 0, refused = 0;
+    const char *const one[] = {name};
+    bool is_path = name && strchr(name, '/');
+    const char *const *files = is_path ? one : rung_registry_files(registry, arena, &n);
+    for (size_t i = 0; i < n; i++) {
+        cJSON *json = scan_in_child(files[i], insecure);
+        if (name && !is_path && !wanted(json, files[i], name)) {
+            cJSON_Delete(json);
+            continue;
+        }
+        shown++;
+        refused += rung_json_get(json, "error") != NULL;
+        if (!as_json && list)
+            print_list_row(json);
+        else if (!as_json)
+            print_info(json);
+        cJSON_AddItemToArray(all, json);
+    }
+    char *line = as_json ? rung_json_line(all) : NULL;
+    if (line)
+        puts(line);
+    if (!shown && name)
+        fprintf(stderr, "rung plugin: no plugin '%s'; `rung plugin list` shows all\n", name);
+    free(line);
+    cJSON_Delete(all);
+    rung_registry_free(registry);
+    rung_arena_free(arena);
+    return name && (!shown || refused) ? CLI_USAGE : CLI_OK;
+}
+
+int cli_plugin(int argc, char **argv)
+{
+    bool json = false, insecure = false;
+    const char *args[2] = {NULL, NULL};
+    int status = 0;
+    const struct cli_option options[] = {
+        {.name = "--json", .help = "JSON on standard output", .flag = &json},
+        {.name = "--allow-insecure-plugins", .help = "load plugin files that others may write", .flag = &insecure},
+        {0}};
+    const struct cli_command command = {
+        .name = "plugin", .usage = "list | info NAME|FILE.so [--json]",
+        .summary = "Lists the plugins of the search path, or tells one's version, hash, thread model and options,\n"
+                   "all from its own tables. Each file is loaded in a process of its own.",
+        .options = options, .min_args = 1, .max_args = 2};
+    if (cli_parse(&command, argc, argv, args, &status) < 0)
+        return status;
+    if (strcmp(args[0], "list") == 0 && !args[1])
+        return tell(true, json, NULL, insecure);
+    if (strcmp(args[0], "info") == 0 && args[1])
+        return tell(false, json, args[1], insecure);
+    if (strcmp(args[0], "scan") == 0 && args[1])
+        return scan(args[1], insecure);
+    fprintf(stderr, "rung plugin: use `rung plugin list` or `rung plugin info NAME`\n");
+    return CLI_USAGE;
+}

@@ -1,0 +1,201 @@
+#include "base/die.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/show_data.h"
+#include "task/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SENTENCE = 80 };
+
+static void print_time(double ns, const char *kind)
+{
+    if (ns > 0)
+        printf("%.4g us %s", ns / 1e3, kind);
+}
+
+/* ---- The whole run -------------------------------------------------------------------------------- */
+
+static void print_row(const struct show_run *r, const struct show_candidate *c)
+{
+    const char *sentence = show_sentence(r, c->idea);
+    size_t n = rung_utf8_cut(sentence, strlen(sentence), SENTENCE);
+    char time[64] = "";
+    if (c->time_ns > 0)
+        snprintf(time, sizeof time, "%.4g us", c->time_ns / 1e3);
+    const char *verdict = c->accepted ? "accepted" : c->code[0] ? c->code : "not judged";
+    printf("%5u  %5u  %-20s %12s  %.*s%s\n", c->number, c->n_parents ? c->parents[0] : 0, verdict, time, (int)n,
+           sentence, sentence[n] ? "..." : "");
+}
+
+static void print_run(const struct show_run *r, const char *dir)
+{
+    printf("%s: task %s, %u ideas, %u candidates, %llu replies; %s%s\n\n", dir, r->task, r->n_ideas,
+           r->n_candidates, (unsigned long long)r->replies, r->stop ? "stopped: " : "running, or cut",
+           r->stop ? r->stop : "");
+    printf("%5s  %5s  %-20s %12s  %s\n", "cand.", "from", "verdict", "time", "idea");
+    for (uint32_t i = 0; i < r->n_candidates; i++)
+        print_row(r, &r->candidates[i]);
+}
+
+static cJSON *candidate_json(const struct show_run *r, const struct show_candidate *c)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddNumberToObject(json, "number", c->number);
+    cJSON_AddNumberToObject(json, "idea", c->idea);
+    cJSON_AddStringToObject(json, "sentence", show_sentence(r, c->idea));
+    cJSON *parents = cJSON_AddArrayToObject(json, "parents");
+    for (uint32_t i = 0; i < c->n_parents; i++)
+        cJSON_AddItemToArray(parents, cJSON_CreateNumber(c->parents[i]));
+    cJSON_AddBoolToObject(json, "accepted", c->accepted);
+    cJSON_AddStringToObject(json, "code", c->code);
+    cJSON_AddStringToObject(json, "point", c->point);
+    if (c->time_ns > 0) {
+        cJSON *time = cJSON_AddObjectToObject(json, "time");
+        cJSON_AddStringToObject(time, "kind", c->time_kind);
+        rung_json_add_f64(time, "median_us", c->time_ns / 1e3);
+    }
+    cJSON_AddNumberToObject(json, "attempts", c->attempts);
+    return json;
+}
+
+static cJSON *run_json(const struct show_run *r)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "task", r->task);
+    if (r->stop)
+        cJSON_AddStringToObject(json, "stop", r->stop);
+    else
+        cJSON_AddNullToObject(json, "stop");
+    cJSON *ideas = cJSON_AddArrayToObject(json, "ideas"), *list = cJSON_AddArrayToObject(json, "candidates");
+    for (uint32_t i = 0; i < r->n_ideas; i++) {
+        cJSON *idea = cJSON_CreateObject();
+        cJSON_AddNumberToObject(idea, "number", i + 1);
+        cJSON_AddNumberToObject(idea, "parent", r->ideas[i].parent);
+        cJSON_AddStringToObject(idea, "category", r->ideas[i].category);
+        cJSON_AddStringToObject(idea, "sentence", r->ideas[i].sentence);
+        cJSON_AddItemToArray(ideas, idea);
+    }
+    for (uint32_t i = 0; i < r->n_candidates; i++)
+        cJSON_AddItemToArray(list, candidate_json(r, &r->candidates[i]));
+    return json;
+}
+
+/* ---- One candidate ------------------------------------------------------------------------------------ */
+
+static const struct rung_bundle *bundle_of(struct rung_arena *arena, const struct show_candidate *c)
+{
+    struct rung_error err = rung_error_init();
+    cJSON *json = c->bundle ? rung_json_parse(c->bundle, strlen(c->bundle)) : NULL;
+    const struct rung_bundle *bundle = json ? rung_bundle_from_json(arena, json, &err) : NULL;
+    cJSON_Delete(json);
+    return bundle;
+}
+
+static void print_variants(const struct show_candidate *c)
+{
+    for (const struct show_variant *v = c->variants; v; v = v->next) {
+        printf("  %-24s %-12s %-20s ", v->point[0] ? v->point : "-", v->verdict, v->code);
+        print_time(v->time_ns, v->time_kind);
+        putchar('\n');
+    }
+}
+
+static void print_candidate(const struct show_run *r, const struct show_candidate *c)
+{
+    const struct rung_bundle *bundle = bundle_of(r->arena, c);
+    printf("candidate %u: %s%s", c->number, c->accepted ? "accepted" : c->code, c->accepted ? ", " : "\n");
+    if (c->accepted) {
+        print_time(c->time_ns, c->time_kind);
+        putchar('\n');
+    }
+    printf("idea:    %s\n", show_sentence(r, c->idea));
+    if (c->n_parents)
+        printf("from:    candidate %u%s\n", c->parents[0], c->repair ? " (a repair of it)" : "");
+    if (c->note[0])
+        printf("reader:  %s\n", c->note);
+    puts("verdicts (tune point, verdict, code, time):");
+    print_variants(c);
+    if (c->message[0])
+        printf("\n%s\n", c->message);
+    for (uint32_t i = 0; bundle && i < bundle->n_files; i++)
+        printf("\n---- %s ----\n%s\n", bundle->files[i].path, bundle->files[i].text.ptr);
+}
+
+static cJSON *full_candidate_json(const struct show_run *r, const struct show_candidate *c)
+{
+    cJSON *json = candidate_json(r, c), *list = cJSON_AddArrayToObject(json, "variants");
+    cJSON_AddStringToObject(json, "message", c->message);
+    cJSON_AddItemToObject(json, "bundle", c->bundle ? cJSON_Parse(c->bundle) : cJSON_CreateNull());
+    for (const struct show_variant *v = c->variants; v; v = v->next) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "point", v->point);
+        cJSON_AddStringToObject(item, "verdict", v->verdict);
+        cJSON_AddStringToObject(item, "code", v->code);
+        if (v->time_ns > 0)
+            rung_json_add_f64(item, "time_us", v->time_ns / 1e3);
+        cJSON_AddItemToArray(list, item);
+    }
+    return json;
+}
+
+static int print_json(cJSON *json)
+{
+    char *line = rung_json_line(json);
+    puts(line ? line : "{}");
+    free(line);
+    cJSON_Delete(json);
+    return CLI_OK;
+}
+
+static int show(const struct show_run *r, const char *dir, const char *number, bool json)
+{
+    if (!number) {
+        if (json)
+            return print_json(run_json(r));
+        print_run(r, dir);
+        return CLI_OK;
+    }
+    const struct show_candidate *c = show_candidate(r, number);
+    if (!c) {
+        fprintf(stderr, "rung show: %s has no candidate '%s'; there are 1 to %u\n", dir, number, r->n_candidates);
+        return CLI_USAGE;
+    }
+    if (json)
+        return print_json(full_candidate_json(r, c));
+    print_candidate(r, c);
+    return CLI_OK;
+}
+
+int cli_show(int argc, char **argv)
+{
+    bool json = false;
+    const char *args[2] = {NULL, NULL};
+    int status = 0;
+    const struct cli_option options[] = {
+        {.name = "--json", .help = "one JSON object on standard output", .flag = &json}, {0}};
+    const struct cli_command command = {
+        .name = "show", .usage = "RUN [CANDIDATE] [--json]",
+        .summary = "Tells what a run did, from its journal: every candidate with its idea, verdict and time; or one\n"
+                   "candidate with its source and all its verdicts. Works while the run goes on.",
+        .options = options, .min_args = 1, .max_args = 2};
+    if (cli_parse(&command, argc, argv, args, &status) < 0)
+        return status;
+    struct rung_journal *journal = NULL;
+    struct rung_error err = rung_error_init();
+    struct show_run run;
+    struct rung_arena *arena = rung_arena_new();
+    if (!arena)
+        rung_die("out of memory");
+    int32_t failed = rung_journal_open(args[0], RUNG_JOURNAL_READ, &journal, &err);
+    if (!failed)
+        failed = show_load(journal, arena, &run, &err);
+    status = failed ? cli_fail(&err) : show(&run, args[0], args[1], json);
+    rung_journal_close(journal);
+    rung_arena_free(arena);
+    return status;
+}

@@ -1,0 +1,161 @@
+#include "cli/show_data.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_NUMBER = 10000000 };
+
+static const char *copy(struct show_run *r, const cJSON *json, const char *name)
+{
+    return rung_arena_strdup(r->arena, rung_json_text(json, name, ""));
+}
+
+/* Room for number `n`; the journal is hostile, so a number is bounded. */
+static void *room(struct rung_arena *arena, void *old, uint32_t used, uint32_t *cap, uint32_t n, size_t size)
+{
+    if (n <= *cap)
+        return old;
+    uint32_t bigger = *cap ? *cap : 32;
+    while (bigger < n)
+        bigger *= 2;
+    void *fresh = rung_arena_need(arena, (uint64_t)bigger * size);
+    if (used)
+        memcpy(fresh, old, used * size);
+    *cap = bigger;
+    return fresh;
+}
+
+static struct show_candidate *candidate_at(struct show_run *r, int64_t number)
+{
+    if (number < 1 || number > MAX_NUMBER)
+        return NULL;
+    r->candidates = room(r->arena, r->candidates, r->n_candidates, &r->cap_candidates, (uint32_t)number,
+                         sizeof *r->candidates);
+    while (r->n_candidates < (uint32_t)number) {
+        struct show_candidate *c = &r->candidates[r->n_candidates++];
+        *c = (struct show_candidate){.number = r->n_candidates, .code = "", .message = "", .point = "",
+                                     .note = "", .time_kind = ""};
+    }
+    return &r->candidates[number - 1];
+}
+
+static void take_idea(struct show_run *r, const cJSON *json)
+{
+    int64_t number = rung_json_i64(json, "number", 0);
+    if (number < 1 || number > MAX_NUMBER)
+        return;
+    r->ideas = room(r->arena, r->ideas, r->n_ideas, &r->cap_ideas, (uint32_t)number, sizeof *r->ideas);
+    while (r->n_ideas < (uint32_t)number)
+        r->ideas[r->n_ideas++] = (struct show_idea){.sentence = "", .category = ""};
+    r->ideas[number - 1] = (struct show_idea){
+        .parent = (uint32_t)rung_json_i64(json, "parent", 0), .round = (uint32_t)rung_json_i64(json, "round", 0),
+        .sentence = copy(r, json, "sentence"), .category = copy(r, json, "category")};
+}
+
+static void take_candidate(struct show_run *r, const cJSON *json)
+{
+    struct show_candidate *c = candidate_at(r, rung_json_i64(json, "number", 0));
+    if (!c)
+        return;
+    c->idea = (uint32_t)rung_json_i64(json, "idea", 0);
+    c->repair = rung_json_bool(json, "repair", false);
+    c->note = copy(r, json, "note");
+    c->attempts++;
+    c->n_parents = 0;
+    const cJSON *parent;
+    cJSON_ArrayForEach(parent, rung_json_get(json, "parents")) if (c->n_parents < 4)
+        c->parents[c->n_parents++] = (uint32_t)parent->valuedouble;
+    char *bundle = rung_json_line(rung_json_get(json, "bundle"));
+    c->bundle = bundle ? rung_arena_strdup(r->arena, bundle) : NULL;
+    free(bundle);
+}
+
+static void take_stored(struct show_run *r, struct show_variant *v, const cJSON *json)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, rung_json_get(json, "stored"))
+    {
+        if (v->n_stored == 8)
+            return;
+        v->stored_name[v->n_stored] = copy(r, item, "name");
+        v->stored_sha[v->n_stored++] = copy(r, item, "sha256");
+    }
+}
+
+static struct show_variant *variant_of(struct show_run *r, const cJSON *json)
+{
+    struct show_variant *v = RUNG_ARENA_NEW(r->arena, struct show_variant, 1);
+    *v = (struct show_variant){.point = copy(r, json, "point"), .verdict = copy(r, json, "verdict"),
+                               .code = copy(r, json, "code"), .message = copy(r, json, "message"),
+                               .time_kind = copy(r, json, "time_kind"),
+                               .time_ns = rung_json_number(json, "time_ns", 0)};
+    take_stored(r, v, json);
+    return v;
+}
+
+static void take_variant(struct show_run *r, const char *key, const cJSON *json)
+{
+    struct show_candidate *c = candidate_at(r, strtol(key, NULL, 10));
+    if (!c)
+        return;
+    struct show_variant *v = variant_of(r, json), **end = &c->variants;
+    while (*end)
+        end = &(*end)->next;
+    *end = v;
+    bool good = strcmp(v->verdict, "accepted") == 0;
+    if (good && (!c->accepted || (v->time_ns > 0 && v->time_ns < c->time_ns))) {
+        c->accepted = true;
+        c->code = c->message = "";
+        c->point = v->point;
+        c->time_ns = v->time_ns;
+        c->time_kind = v->time_kind;
+    } else if (!good && !c->accepted) {
+        c->code = v->code;
+        c->message = v->message;
+    }
+}
+
+static bool visit(void *ctx, const struct rung_record *record)
+{
+    struct show_run *r = ctx;
+    const char *type = record->type;
+    if (strcmp(type, "run") == 0) {
+        const cJSON *name = rung_json_get(rung_json_get(rung_json_get(record->json, "task"), "group"), "name");
+        r->task = copy(r, name, "text");
+    } else if (strcmp(type, "idea") == 0) {
+        take_idea(r, record->json);
+    } else if (strcmp(type, "candidate") == 0) {
+        take_candidate(r, record->json);
+    } else if (strcmp(type, "variant") == 0) {
+        take_variant(r, record->key, record->json);
+    } else if (strcmp(type, "reply") == 0) {
+        r->replies++;
+    } else if (strcmp(type, "process") == 0) {
+        r->stop = NULL;
+    } else if (strcmp(type, "end") == 0) {
+        r->stop = copy(r, record->json, "stop");
+    }
+    return true;
+}
+
+int32_t show_load(struct rung_journal *journal, struct rung_arena *arena, struct show_run *out,
+                  struct rung_error *err)
+{
+    *out = (struct show_run){.arena = arena, .task = ""};
+    return rung_journal_each(journal, NULL, 0, visit, out, err);
+}
+
+const struct show_candidate *show_candidate(const struct show_run *run, const char *number)
+{
+    int64_t n;
+    if (!rung_parse_i64(number, &n) || n < 1 || n > run->n_candidates)
+        return NULL;
+    return &run->candidates[n - 1];
+}
+
+const char *show_sentence(const struct show_run *run, uint32_t idea)
+{
+    return idea && idea <= run->n_ideas ? run->ideas[idea - 1].sentence : "first kernel";
+}

@@ -1,0 +1,158 @@
+/*
+ * The engine's own data, shared by its files. Threads: the main thread runs the loop and the policy;
+ * a crew of threads carries out actions, each in its own arena; `lock` guards state and counters.
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include "config/config.h"
+#include "engine/run.h"
+#include "engine/state.h"
+#include "journal/journal.h"
+#include "plugin/instance.h"
+#include "worker/pool.h"
+#include <pthread.h>
+#include <rung/codegen.h>
+#include <rung/host.h>
+#include <rung/llm.h>
+#include <rung/search.h>
+#include <rung/task.h>
+#include <stdatomic.h>
+
+struct engine_llm {
+    const struct rung_stage *stage;
+    struct rung_instance *instance;
+};
+
+struct engine_prompts { /* texts of config/prompts */
+    const char *system, *ideas, *code, *repair;
+};
+
+/* Spent so far, in this process and before a resume. */
+struct engine_spent {
+    uint64_t calls, tokens_in, tokens_out, evaluations;
+    double wall_s_before; /* of earlier processes of the run */
+};
+
+struct engine {
+    const struct rung_run_options *options;
+    struct rung_arena *arena; /* configuration; lives as long as the engine */
+    struct rung_registry *registry;
+    const char *data_dir;
+    struct rung_node *pipeline_node, *task_node;
+    const struct rung_pipeline *pipeline;
+    const struct rung_task *task;
+    const char *contract; /* of the codegen, for this task */
+    struct engine_prompts prompts;
+    uint64_t seed;
+
+    struct engine_llm *llms;
+    struct rung_instance *codegen, *search;
+    struct rung_journal *journal;
+    struct rung_pool *pool;
+    struct rung_cancel *cancel;
+
+    pthread_mutex_t lock;
+    struct engine_state state;
+    struct engine_spent spent;
+    uint64_t start_ns;
+    uint32_t decisions;
+    const char *stop_reason; /* NULL while it runs */
+    _Atomic int out_of_budget;
+    struct rung_error failure; /* first fault of the environment; ends the run */
+    struct engine_progress *progress;
+};
+
+/* ---- setup.c ---- */
+/* Reads configuration (or, resuming, the journal's copy of it), loads plugins, opens the journal. */
+int32_t engine_open(struct engine *e, struct rung_error *err);
+/* Starts the workers. */
+int32_t engine_start(struct engine *e, struct rung_error *err);
+void engine_close(struct engine *e);
+
+/* ---- tree.c ---- */
+/* A settings tree as JSON that also keeps the file of every text: relative paths depend on it. */
+cJSON *engine_tree_save(const struct rung_node *node);
+struct rung_node *engine_tree_load(struct rung_arena *arena, const cJSON *json);
+
+/* ---- loop.c ---- */
+/* Until the policy stops, the budget ends, or something fails. */
+int32_t engine_loop(struct engine *e, struct rung_error *err);
+
+/* ---- budget.c ---- */
+/* RUNG_EBUDGET once a limit of the pipeline is reached; RUNG_ECANCELLED after an interrupt. */
+int32_t engine_may_call(struct engine *e, struct rung_error *err);
+int32_t engine_may_evaluate(struct engine *e, struct rung_error *err);
+/* Share of the budget used, 0..1. Call with the lock held. */
+double engine_budget_used(const struct engine *e);
+double engine_wall_s(const struct engine *e);
+/* Keeps the first fault of the environment and ends what is under way. */
+void engine_give_up(struct engine *e, const struct rung_error *err);
+
+/* ---- ask.c ---- */
+struct engine_reply {
+    const char *text;
+    uint32_t finish; /* rung_finish */
+};
+/* One logical request: answered from the journal when it was answered before. */
+int32_t engine_ask(struct engine *e, const char *key, const char *role,
+                   const struct rung_message *messages, uint32_t n, struct rung_arena *arena,
+                   struct engine_reply *out, struct rung_error *err);
+/* SHA-256 over role and texts, as docs/journal.md defines it for cassettes. */
+void engine_prompt_hash(const char *role, const struct rung_message *messages, uint32_t n,
+                        char hex[RUNG_SHA256_HEX]);
+
+/* ---- prompt.c ---- */
+int32_t engine_prompts_load(struct engine *e, struct rung_error *err);
+struct rung_message engine_message(struct rung_arena *arena, uint32_t role, const char *text);
+const char *engine_prompt_system(struct engine *e, struct rung_arena *arena);
+const char *engine_prompt_ideas(struct engine *e, struct rung_arena *arena,
+                                const struct rung_action *action);
+const char *engine_prompt_code(struct engine *e, struct rung_arena *arena,
+                               const struct engine_candidate *c, const char *note);
+const char *engine_prompt_repair(struct engine *e, struct rung_arena *arena, const char *source,
+                                 const char *code, const char *message, const char *note);
+
+/* ---- ideas.c ---- */
+/*
+ * Reads the ideas of a reply (one a list item, "[category] Sentence.") and adds at most `count` that
+ * are not there yet to the state, each with a journal record. Returns how many. [main]
+ */
+uint32_t engine_ideas_take(struct engine *e, const char *reply, uint32_t count, uint32_t parent);
+
+/* ---- implement.c ---- */
+/*
+ * From prompt to verdict for one candidate: replies, repairs of what does not compile, evaluation.
+ * The prompt was rendered at the barrier, so that it does not depend on what runs beside it.
+ */
+int32_t engine_implement(struct engine *e, struct engine_candidate *c, const char *prompt,
+                         struct rung_error *err);
+/* Judges up to `action->count` further tune points, or the one that it names. */
+int32_t engine_tune(struct engine *e, struct engine_candidate *c, const struct rung_action *action,
+                    struct rung_error *err);
+
+/* ---- evaluate.c ---- */
+/* A job for the workers: answered from the journal when it was judged before. point NULL: the first. */
+int32_t engine_evaluate(struct engine *e, struct engine_candidate *c, uint32_t attempt, const char *point,
+                        struct rung_arena *arena, struct rung_outcome *out, uint64_t *seq,
+                        struct rung_error *err);
+cJSON *engine_outcome_to_json(const struct rung_outcome *outcome);
+bool engine_outcome_from_json(const cJSON *json, struct rung_arena *arena, struct rung_outcome *out);
+
+/* ---- progress.c ---- */
+struct engine_progress *engine_progress_new(struct engine *e);
+void engine_progress_free(struct engine_progress *p);
+/* A line that stays. */
+void engine_say(struct engine *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What a running job does; shown in the live line on a terminal. */
+void engine_doing(struct engine *e, const char *label, const char *text);
+/* Tells of a verdict. */
+void engine_tell(struct engine *e, const struct engine_candidate *c, const struct rung_outcome *o);
+
+/* ---- finish.c ---- */
+/* Winner's file, table, summary record; the JSON object when asked. Returns the exit status. */
+int engine_finish(struct engine *e);
+/* "412 us", "1.08 ms". */
+const char *engine_time_text(struct rung_arena *arena, double ns);
+
+#endif

@@ -1,0 +1,253 @@
+#include "engine/eval.h"
+#include "base/die.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "config/config.h"
+#include "plugin/instance.h"
+#include "worker/pool.h"
+
+#include <rung/codegen.h>
+#include <rung/host.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SOURCE = 4 << 20 };
+
+struct eval {
+    const struct rung_eval_options *options;
+    struct rung_arena *arena;
+    struct rung_registry *registry;
+    const struct rung_pipeline *pipeline;
+    struct rung_node *task_node;
+    const struct rung_task *task;
+    struct rung_instance *codegen;
+    struct rung_pool *pool;
+};
+
+static int32_t read_config(struct eval *v, struct rung_diags *diags)
+{
+    const struct rung_eval_options *o = v->options;
+    struct rung_node *root =
+        rung_config_pipeline(v->arena, o->pipeline, rung_data_dir(), o->sets, o->n_sets, diags);
+    if (root && o->device) {
+        const char *set = rung_arena_printf(v->arena, "workers=( { device = \"%s\"; count = 1; } )", o->device);
+        rung_config_set(v->arena, root, set, diags);
+    } else if (root) {
+        rung_config_set(v->arena, root, "workers.0.count=1", diags);
+    }
+    if (root)
+        v->pipeline = rung_pipeline_read(v->arena, root, diags);
+    v->task_node = rung_config_task(v->arena, o->task, diags);
+    if (v->task_node)
+        v->task = rung_task_read(v->arena, v->task_node, diags);
+    return diags->n ? RUNG_ECONFIG : RUNG_OK;
+}
+
+static int32_t load_codegen(struct eval *v, struct rung_diags *diags, struct rung_error *err)
+{
+    static const struct rung_service services[] = {{RUNG_HOST_PLAN, &rung_plan_table, NULL}, {NULL, NULL, NULL}};
+    const struct rung_loaded *loaded;
+    const struct rung_stage *stage = &v->pipeline->codegen;
+    for (size_t i = 0; v->pipeline->plugin_path && v->pipeline->plugin_path[i]; i++)
+        rung_registry_add_dir(v->registry, v->pipeline->plugin_path[i]);
+    if (v->options->insecure_plugins)
+        rung_registry_allow_insecure(v->registry);
+    int32_t status = rung_registry_load(v->registry, RUNG_KIND_CODEGEN, stage->plugin, &loaded, err);
+    if (status)
+        return status;
+    const struct rung_options *options = rung_options_read(v->arena, loaded->factory, stage->settings,
+                                                           rung_stage_keys, rung_data_dir(), diags);
+    if (!options)
+        return rung_fail(err, RUNG_ECONFIG, "config", "the codegen's options are wrong");
+    status = rung_instance_new(loaded, options, stage->name, rung_data_dir(), services, &v->codegen, err);
+    return status ? status : rung_instance_start(v->codegen, err);
+}
+
+static int32_t read_kernel(struct eval *v, struct rung_reply_result *out, struct rung_error *err)
+{
+    struct rung_text source;
+    struct rung_call call = {.struct_size = sizeof call, .arena = v->arena, .error = err};
+    int32_t status = rung_read_file(v->arena, v->options->kernel, MAX_SOURCE, &source, err);
+    if (status)
+        return status;
+    *out = (struct rung_reply_result){.struct_size = sizeof *out};
+    RUNG_INVOKE(status, v->codegen, struct rung_codegen_ops, read_source, &call, v->task, v->options->kernel,
+                source, out);
+    return status;
+}
+
+/* ---- Output ------------------------------------------------------------------------------------------ */
+
+static const char *const verdicts[] = {"", "accepted", "rejected", "unsupported", "inconclusive"};
+
+static void print_rungs(const cJSON *report)
+{
+    const cJSON *rung;
+    cJSON_ArrayForEach(rung, rung_json_get(report, "rungs"))
+    {
+        const char *code = rung_json_text(rung, "code", ""), *detail = rung_json_text(rung, "detail", "");
+        fprintf(stderr, "  %-10s %-11s %s\n", rung_json_text(rung, "rung", "?"),
+                rung_json_text(rung, "status", "?"), code);
+        if (detail[0])
+            fprintf(stderr, "    %s\n", detail);
+    }
+}
+
+static void print_time(const cJSON *report)
+{
+    const cJSON *time = rung_json_get(report, "time");
+    if (!cJSON_IsObject(time))
+        return;
+    fprintf(stderr, "  time       %.4g us %s", rung_json_number(time, "median_us", 0),
+            rung_json_text(time, "kind", ""));
+    const char *gpu = rung_json_text(time, "gpu", NULL);
+    if (gpu)
+        fprintf(stderr, " for %s", gpu);
+    fprintf(stderr, ", floor %.4g us\n", rung_json_number(time, "floor_us", 0));
+}
+
+static void print_report(const struct eval *v, const struct rung_outcome *o)
+{
+    fprintf(stderr, "%s%s%s: %s on task %s%s%s\n", verdicts[o->verdict], o->code[0] ? ", " : "", o->code,
+            v->options->kernel, v->task->name, o->point && o->point[0] ? ", " : "", o->point ? o->point : "");
+    if (v->pool)
+        fprintf(stderr, "  device     %s\n", rung_pool_device(v->pool));
+    print_rungs(o->report);
+    print_time(o->report);
+    if (o->verdict != RUNG_ACCEPTED && o->message && o->message[0])
+        fprintf(stderr, "%s\n", o->message);
+    else if (o->advice && o->advice[0])
+        fprintf(stderr, "%s\n", o->advice);
+}
+
+static void print_json(const struct rung_outcome *o)
+{
+    char *line = o->report ? rung_json_line(o->report) : NULL;
+    if (line)
+        puts(line);
+    free(line);
+}
+
+static int exit_of(const struct rung_outcome *o)
+{
+    return o->verdict == RUNG_ACCEPTED ? 0 : o->verdict == RUNG_NOT_SUPPORTED ? 3 : 1;
+}
+
+/* A report for a source that never reached a worker (plan.error). */
+static cJSON *early_report(const struct rung_outcome *o)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "verdict", "rejected");
+    cJSON_AddStringToObject(json, "code", o->code);
+    cJSON_AddStringToObject(json, "message", o->message);
+    cJSON_AddArrayToObject(json, "rungs");
+    cJSON_AddNullToObject(json, "time");
+    cJSON_AddArrayToObject(json, "baselines");
+    cJSON_AddObjectToObject(json, "resources");
+    return json;
+}
+
+/* ---- The way ------------------------------------------------------------------------------------------- */
+
+static uint32_t stages_of(const char *only)
+{
+    if (!only)
+        return RUNG_STAGE_COMPILE | RUNG_STAGE_CHECK | RUNG_STAGE_TIME;
+    if (strcmp(only, "compile") == 0)
+        return RUNG_STAGE_COMPILE;
+    return RUNG_STAGE_COMPILE | (strcmp(only, "check") == 0 ? RUNG_STAGE_CHECK : RUNG_STAGE_TIME);
+}
+
+static void save_artifact(void *ctx, const char *sha256, const void *bytes, uint64_t n)
+{
+    const struct eval *v = ctx;
+    struct rung_error err = rung_error_init();
+    char path[4200];
+    if (!v->options->save)
+        return;
+    snprintf(path, sizeof path, "%s/%s", v->options->save, sha256);
+    if (rung_make_dirs(v->options->save, &err) || rung_write_file(path, bytes, n, &err))
+        rung_log(RUNG_LOG_ERROR, "eval", "%s", err.message);
+}
+
+/* Artifacts came under their hashes; they end under their names. */
+static void name_artifacts(const struct eval *v, const struct rung_outcome *o)
+{
+    for (uint32_t i = 0; v->options->save && i < o->n_stored; i++) {
+        const char *from = rung_path_join(v->arena, v->options->save, o->stored[i].sha256);
+        const char *to = rung_path_join(v->arena, v->options->save, o->stored[i].name);
+        if (rename(from, to) == 0)
+            fprintf(stderr, "  saved      %s\n", to);
+    }
+}
+
+static int32_t judge(struct eval *v, const struct rung_bundle *bundle, struct rung_outcome *out,
+                     struct rung_error *err)
+{
+    struct rung_pool_spec spec = {
+        .registry = v->registry, .pipeline = v->pipeline, .task = v->task, .task_node = v->task_node,
+        .data_dir = rung_data_dir(), .store = save_artifact, .ctx = v};
+    struct rung_job job = {.label = v->options->kernel, .bundle = bundle, .point = v->options->point,
+                           .stages = stages_of(v->options->only)};
+    int32_t status = rung_pool_new(&spec, &v->pool, err);
+    return status ? status : rung_pool_run(v->pool, &job, v->arena, out, err);
+}
+
+static int32_t evaluate(struct eval *v, struct rung_outcome *out, struct rung_error *err)
+{
+    struct rung_diags diags = {0};
+    struct rung_reply_result source;
+    int32_t status = read_config(v, &diags);
+    if (!status)
+        status = load_codegen(v, &diags, err);
+    if (diags.n) {
+        fprintf(stderr, "%s", rung_buf_text(&diags.text));
+        status = rung_fail(err, RUNG_ECONFIG, "config", "%zu fault%s in the configuration", diags.n,
+                           diags.n == 1 ? "" : "s");
+    }
+    rung_diags_free(&diags);
+    if (!status)
+        status = read_kernel(v, &source, err);
+    if (status || !source.code[0])
+        return status ? status : judge(v, source.bundle, out, err);
+    *out = (struct rung_outcome){.verdict = RUNG_REJECTED, .message = source.message.ptr};
+    memcpy(out->code, source.code, sizeof out->code);
+    out->report = early_report(out);
+    return RUNG_OK;
+}
+
+static int report(struct eval *v, struct rung_outcome *out)
+{
+    name_artifacts(v, out);
+    if (v->options->json)
+        print_json(out);
+    else
+        print_report(v, out);
+    cJSON_Delete(out->report);
+    return exit_of(out);
+}
+
+int rung_eval_main(const struct rung_eval_options *options)
+{
+    struct eval v = {.options = options, .arena = rung_arena_new(), .registry = rung_registry_new()};
+    struct rung_outcome out = {0};
+    struct rung_error err = rung_error_init();
+    if (!v.arena)
+        rung_die("out of memory");
+    int32_t status = evaluate(&v, &out, &err);
+    int code = status ? 0 : report(&v, &out);
+    if (status) {
+        fprintf(stderr, "rung: %s\n", err.message);
+        bool user = status == RUNG_ECONFIG || status == RUNG_EINVAL || status == RUNG_ENOTFOUND ||
+                    status == RUNG_EMISUSE || status == RUNG_EIO;
+        code = user ? 2 : 3;
+    }
+    rung_pool_free(v.pool);
+    rung_instance_free(v.codegen);
+    rung_registry_free(v.registry);
+    rung_arena_free(v.arena);
+    return code;
+}

@@ -1,0 +1,210 @@
+/*
+ * Prompts: templates of config/prompts with {{name}} filled in. The system message is the same for
+ * every request of a run, so that a provider can cache it.
+ */
+#include "base/io.h"
+#include "base/status.h"
+#include "engine/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_TEMPLATE = 256 << 10, MAX_LOG = 12000, MAX_LISTED = 60 };
+
+struct field {
+    const char *name;
+    const char *text;
+};
+
+static int32_t load(struct engine *e, const char *name, const char **out, struct rung_error *err)
+{
+    struct rung_text text;
+    const char *path = rung_arena_printf(e->arena, "%s/prompts/%s.md", e->data_dir, name);
+    int32_t status = rung_read_file(e->arena, path, MAX_TEMPLATE, &text, err);
+    if (!status)
+        *out = text.ptr;
+    return status;
+}
+
+int32_t engine_prompts_load(struct engine *e, struct rung_error *err)
+{
+    int32_t status = load(e, "system", &e->prompts.system, err);
+    if (!status)
+        status = load(e, "ideas", &e->prompts.ideas, err);
+    if (!status)
+        status = load(e, "code", &e->prompts.code, err);
+    return status ? status : load(e, "repair", &e->prompts.repair, err);
+}
+
+static const char *field_text(const struct field *fields, const char *name, size_t n)
+{
+    for (; fields->name; fields++)
+        if (strlen(fields->name) == n && memcmp(fields->name, name, n) == 0)
+            return fields->text ? fields->text : "";
+    return NULL;
+}
+
+/* Unknown names stay as they are: a template may hold CUDA code with {{. */
+static char *fill(struct rung_arena *arena, const char *template, const struct field *fields)
+{
+    struct rung_buf out = {0};
+    while (*template) {
+        const char *end = rung_starts_with(template, "{{") ? strstr(template, "}}") : NULL;
+        const char *text = end ? field_text(fields, template + 2, (size_t)(end - template) - 2) : NULL;
+        if (text) {
+            rung_buf_puts(&out, text);
+            template = end + 2;
+        } else {
+            rung_buf_putc(&out, *template++);
+        }
+    }
+    char *copy = rung_arena_strdup(arena, rung_buf_text(&out));
+    rung_buf_free(&out);
+    return copy;
+}
+
+struct rung_message engine_message(struct rung_arena *arena, uint32_t role, const char *text)
+{
+    struct rung_part *part = RUNG_ARENA_NEW(arena, struct rung_part, 1);
+    *part = (struct rung_part){.struct_size = sizeof *part, .kind = RUNG_PART_TEXT,
+                               .text = rung_text_of(text), .cache_mark = role == RUNG_MSG_SYSTEM};
+    return (struct rung_message){.struct_size = sizeof(struct rung_message), .role = role, .parts = part,
+                                 .n_parts = 1};
+}
+
+const char *engine_prompt_system(struct engine *e, struct rung_arena *arena)
+{
+    const struct field fields[] = {{"contract", e->contract}, {NULL, NULL}};
+    return fill(arena, e->prompts.system, fields);
+}
+
+/* The middle of a long text goes, with the count of what went: both ends of a log tell most. */
+static char *cut_middle(struct rung_arena *arena, const char *text)
+{
+    size_t n = strlen(text);
+    if (n <= MAX_LOG)
+        return rung_arena_strdup(arena, text);
+    size_t head = rung_utf8_cut(text, n, MAX_LOG / 2), tail = n - MAX_LOG / 2;
+    while (tail < n && ((unsigned char)text[tail] & 0xc0) == 0x80)
+        tail++;
+    return rung_arena_printf(arena, "%.*s\n... %zu bytes left out ...\n%s", (int)head, text, tail - head,
+                             text + tail);
+}
+
+const char *engine_time_text(struct rung_arena *arena, double ns)
+{
+    if (ns < 1e3)
+        return rung_arena_printf(arena, "%.0f ns", ns);
+    if (ns < 1e6)
+        return rung_arena_printf(arena, "%.4g us", ns / 1e3);
+    return ns < 1e9 ? rung_arena_printf(arena, "%.4g ms", ns / 1e6)
+                    : rung_arena_printf(arena, "%.4g s", ns / 1e9);
+}
+
+static const char *verdict_text(struct rung_arena *arena, const struct engine_candidate *c)
+{
+    if (c->state == RUNG_CANDIDATE_ACCEPTED && c->time_kind)
+        return rung_arena_printf(arena, "accepted, %s %s", engine_time_text(arena, c->time_ns),
+                                 c->time_kind == RUNG_TIME_MODELLED ? "(modelled)" : "(measured)");
+    if (c->state == RUNG_CANDIDATE_ACCEPTED)
+        return "accepted, not timed";
+    return c->code[0] ? c->code : "not judged";
+}
+
+/* The best candidate of an idea, or NULL. */
+static const struct engine_candidate *best_of_idea(const struct engine_state *s, uint32_t idea)
+{
+    const struct engine_candidate *best = NULL;
+    for (uint32_t i = 0; i < s->n_candidates; i++)
+        if (s->candidates[i]->idea == idea && (!best || engine_ahead(s->candidates[i], best)))
+            best = s->candidates[i];
+    return best;
+}
+
+static void add_idea_line(struct rung_buf *out, struct rung_arena *arena, const struct engine_state *s,
+                          const struct engine_idea *idea)
+{
+    const struct engine_candidate *c = best_of_idea(s, idea->number);
+    rung_buf_printf(out, "- #%u (from candidate %u, category %s) %s → %s\n", idea->number, idea->parent,
+                    idea->category, idea->sentence, c ? verdict_text(arena, c) : "not tried");
+}
+
+static const char *ideas_so_far(const struct engine *e, struct rung_arena *arena)
+{
+    const struct engine_state *s = &e->state;
+    struct rung_buf out = {0};
+    uint32_t first = s->n_ideas > MAX_LISTED ? s->n_ideas - MAX_LISTED : 0;
+    if (first)
+        rung_buf_printf(&out, "(%u earlier ideas left out)\n", first);
+    for (uint32_t i = first; i < s->n_ideas; i++)
+        add_idea_line(&out, arena, s, s->ideas[i]);
+    const char *copy = out.len ? rung_arena_strdup(arena, out.ptr) : "(none)\n";
+    rung_buf_free(&out);
+    return copy;
+}
+
+static void add_parent(struct rung_buf *out, struct rung_arena *arena, const struct engine_candidate *c)
+{
+    if (!c || !c->bundle)
+        return;
+    rung_buf_printf(out, "### Candidate %u\n\nVerdict: %s%s%s\n\n", c->number, verdict_text(arena, c),
+                    c->point[0] ? ", tuned to " : "", c->point);
+    rung_buf_printf(out, "```cuda\n%s\n```\n\n", c->bundle->files[c->bundle->entry].text.ptr);
+    if (c->advice[0])
+        rung_buf_printf(out, "%s\n\n", c->advice);
+    if (c->message[0])
+        rung_buf_printf(out, "%s\n\n", cut_middle(arena, c->message));
+}
+
+static const char *parents_text(const struct engine *e, struct rung_arena *arena, const uint32_t *parents,
+                                uint32_t n)
+{
+    struct rung_buf out = {0};
+    for (uint32_t i = 0; i < n; i++)
+        add_parent(&out, arena, engine_candidate_get(&e->state, parents[i]));
+    const char *copy = out.len ? rung_arena_strdup(arena, out.ptr) : "(none: start from nothing)\n";
+    rung_buf_free(&out);
+    return copy;
+}
+
+const char *engine_prompt_ideas(struct engine *e, struct rung_arena *arena, const struct rung_action *action)
+{
+    char count[16];
+    snprintf(count, sizeof count, "%u", action->count);
+    const struct field fields[] = {
+        {"task", rung_task_contract(arena, e->task)},
+        {"ideas", ideas_so_far(e, arena)},
+        {"parents", parents_text(e, arena, action->parents, action->n_parents)},
+        {"count", count},
+        {"avoid", action->avoid ? rung_arena_printf(arena, "Categories not to repeat: %s.", action->avoid) : ""},
+        {"note", action->note},
+        {NULL, NULL}};
+    return fill(arena, e->prompts.ideas, fields);
+}
+
+const char *engine_prompt_code(struct engine *e, struct rung_arena *arena, const struct engine_candidate *c,
+                               const char *note)
+{
+    const struct engine_idea *idea = engine_idea_get(&e->state, c->idea);
+    const struct field fields[] = {
+        {"task", rung_task_contract(arena, e->task)},
+        {"parents", parents_text(e, arena, c->parents, c->n_parents)},
+        {"idea", idea ? idea->sentence : "Write a plain kernel that is right for every shape."},
+        {"note", note},
+        {NULL, NULL}};
+    return fill(arena, e->prompts.code, fields);
+}
+
+const char *engine_prompt_repair(struct engine *e, struct rung_arena *arena, const char *source,
+                                 const char *code, const char *message, const char *note)
+{
+    const struct field fields[] = {
+        {"task", rung_task_contract(arena, e->task)},
+        {"source", source ? rung_arena_printf(arena, "```cuda\n%s\n```", source)
+                          : "(the last reply held no kernel)"},
+        {"code", code},
+        {"message", cut_middle(arena, message ? message : "")},
+        {"note", note},
+        {NULL, NULL}};
+    return fill(arena, e->prompts.repair, fields);
+}

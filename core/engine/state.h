@@ -1,0 +1,81 @@
+/*
+ * What a run knows: ideas, candidates and their variants. Built only from journal records and from
+ * numbers given out at barriers, so that it is the same after a resume. Guarded by engine.lock while
+ * actions run; the main thread alone touches it at barriers.
+ */
+#ifndef ENGINE_STATE_H
+#define ENGINE_STATE_H
+
+#include "base/arena.h"
+#include "worker/job.h"
+#include <rung/search.h>
+
+struct engine_idea {
+    uint32_t number, parent, round;
+    uint64_t seq;
+    const char *sentence, *category;
+};
+
+/* One judged tune point of a candidate. */
+struct engine_variant {
+    const char *point;
+    uint32_t verdict; /* rung_outcome_verdict */
+    char code[32];
+    double time_ns;
+    struct engine_variant *next;
+};
+
+struct engine_candidate {
+    struct rung_arena *arena; /* its bundle and plan */
+    uint32_t number, idea, round, n_parents;
+    uint32_t parents[RUNG_MAX_PARENTS];
+    bool is_repair;  /* made from a failed candidate */
+    uint32_t state;  /* rung_candidate_state; 0: not judged yet, or the budget ended first */
+    uint32_t replies; /* from the model */
+    uint64_t seq;     /* of its last verdict */
+    char code[32];
+    const char *message; /* for the model: why it failed; "" when accepted */
+    const char *advice;  /* the timer's words about the best variant */
+    const struct rung_bundle *bundle; /* NULL until a reply held one */
+    const struct rung_plan *plan;
+    char source_sha[RUNG_SHA256_HEX];
+    struct engine_variant *variants; /* in the order judged */
+    uint64_t n_points, n_tried;
+    /* The best accepted variant. */
+    const char *point;
+    uint32_t time_kind;
+    double time_ns, tie_band, floor_ns;
+};
+
+struct engine_state {
+    struct rung_arena *arena; /* everything below */
+    struct engine_idea **ideas; /* ideas[i] has number i + 1 */
+    uint32_t n_ideas, cap_ideas;
+    struct engine_candidate **candidates;
+    uint32_t n_candidates, cap_candidates;
+};
+
+struct engine_idea *engine_idea_add(struct engine_state *state);
+struct engine_candidate *engine_candidate_add(struct engine_state *state);
+void engine_state_free(struct engine_state *state);
+/* By number from 1, or NULL. */
+struct engine_idea *engine_idea_get(const struct engine_state *state, uint32_t number);
+struct engine_candidate *engine_candidate_get(const struct engine_state *state, uint32_t number);
+/* Takes a verdict on one tune point into the candidate; texts are copied to the state's arena. */
+void engine_candidate_judge(struct engine_state *state, struct engine_candidate *candidate,
+                            const struct rung_outcome *outcome, uint64_t seq);
+/* Whether a is ahead of b: accepted before rejected, then time, then number. */
+bool engine_ahead(const struct engine_candidate *a, const struct engine_candidate *b);
+/* The candidates in that order; n of them in *n, memory of arena. */
+struct engine_candidate **engine_ranking(const struct engine_state *state, struct rung_arena *arena,
+                                         uint32_t *n);
+/* The accepted candidate that is ahead of all others, or NULL. */
+struct engine_candidate *engine_best(const struct engine_state *state);
+/* Whether a's time is within b's tie band (measured times have none). */
+bool engine_tie(const struct engine_candidate *a, const struct engine_candidate *b);
+
+/* The view that a policy gets; memory of arena, valid until the next barrier. */
+struct rung_history *engine_history(const struct engine_state *state, struct rung_arena *arena,
+                                    uint32_t decisions, uint64_t seed, double budget_used);
+
+#endif
