@@ -1,0 +1,50 @@
+/*
+ * The reader of plan lines as plan_parse.c (lines), plan_directives.c and plan_launch.c (launches)
+ * share it. Private to these.
+ */
+#ifndef TASK_PLAN_READER_H
+#define TASK_PLAN_READER_H
+
+#include "task/plan_scope.h"
+
+enum { PLAN_MAX = 64 };
+
+struct plan_reader {
+    struct rung_arena *arena;
+    const struct rung_task *task;
+    const char *file;
+    struct rung_buf problems;
+    uint32_t line; /* of the directive at hand */
+    struct rung_tune tunes[PLAN_MAX];
+    struct rung_expr_text where[PLAN_MAX];
+    struct rung_temp temps[PLAN_MAX];
+    struct rung_step steps[PLAN_MAX];
+    uint32_t n_tunes, n_where, n_temps, n_steps;
+};
+
+/* Adds "file:line: message" to the problems. */
+void rung_plan_fault(struct plan_reader *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Number of the temp of that name, or -1. */
+int rung_plan_temp(const struct plan_reader *r, const char *name);
+/* The names that an expression of this plan may use. */
+struct plan_scope rung_plan_reader_scope(const struct plan_reader *r, uint32_t names);
+/*
+ * Checks an expression over all names and stores it. false after a fault. is_float NULL: only an
+ * integer will do. what: "grid", "where", ... for messages.
+ */
+bool rung_plan_take_expr(struct plan_reader *r, const char *what, const char *text, bool *is_float,
+                         struct rung_expr_text *out);
+/* Splits "word rest" at blanks or brackets. */
+char *rung_plan_word(struct rung_arena *arena, const char *text, const char **rest);
+
+/* One directive each, given what stands behind its name: appends to the reader, or faults. */
+void rung_plan_read_tune(struct plan_reader *r, const char *rest);
+void rung_plan_read_where(struct plan_reader *r, const char *rest);
+void rung_plan_read_zero(struct plan_reader *r, const char *rest);
+void rung_plan_read_launch(struct plan_reader *r, const char *rest);
+/* A temp's name and type; rung_plan_check_temps checks the counts once all names are known. */
+void rung_plan_read_temp(struct plan_reader *r, const char *rest);
+void rung_plan_check_temps(struct plan_reader *r);
+
+#endif

@@ -1,0 +1,191 @@
+/*
+ * What follows from a task and a dims vector: derived dims, constraints, shapes, texts. Pure.
+ */
+#include "task/task.h"
+#include "base/status.h"
+
+#include <string.h>
+
+static const int64_t MAX_ELEMENTS = INT64_C(1) << 40;
+
+const char *const rung_task_fill_kinds[] = {
+    "normal", "uniform",    "signed",      "offset", "large",    "small", "zeros",
+    "ones",   "equal_rows", "onehot_rows", "ramp",   "integers", NULL};
+
+int rung_task_dim(const struct rung_task *task, const char *name)
+{
+    for (uint32_t i = 0; i < task->n_dims; i++)
+        if (strcmp(task->dims[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+int rung_task_tensor(const struct rung_task *task, const char *name)
+{
+    for (uint32_t i = 0; i < task->n_tensors; i++)
+        if (strcmp(task->tensors[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+int rung_task_param(const struct rung_task *task, const char *name)
+{
+    for (uint32_t i = 0; i < task->n_params; i++)
+        if (strcmp(task->params[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static bool scope_lookup(const void *ctx, const char *name, struct rung_value *out)
+{
+    const struct rung_task_values *v = ctx;
+    int i = rung_task_dim(v->task, name);
+    if (i >= 0 && (uint32_t)i < v->n_dims) {
+        *out = (struct rung_value){.i = v->dims[i]};
+        return true;
+    }
+    i = v->params ? rung_task_param(v->task, name) : -1;
+    if (i < 0)
+        return false;
+    const struct rung_param *p = &v->task->params[i];
+    *out = (struct rung_value){.is_float = p->dtype == RUNG_F64, .i = p->i64, .f = p->f64};
+    return true;
+}
+
+static void scope_names(const void *ctx, struct rung_arena *arena, const char *const **list,
+                        size_t *n)
+{
+    const struct rung_task_values *v = ctx;
+    const char **names = RUNG_ARENA_NEW(arena, const char *, v->n_dims + v->task->n_params);
+    *n = 0;
+    for (uint32_t i = 0; i < v->n_dims; i++)
+        names[(*n)++] = v->task->dims[i].name;
+    for (uint32_t i = 0; v->params && i < v->task->n_params; i++)
+        names[(*n)++] = v->task->params[i].name;
+    *list = names;
+}
+
+struct rung_scope rung_task_scope(const struct rung_task_values *values)
+{
+    return (struct rung_scope){.lookup = scope_lookup, .names = scope_names, .ctx = values};
+}
+
+/* An integer expression over the first n_dims dims. */
+static int32_t size_of(const struct rung_task *task, uint32_t n_dims, const int64_t *dims,
+                       const char *text, const char *what, int64_t *out, struct rung_error *err)
+{
+    struct rung_arena *arena = rung_arena_new();
+    if (!arena)
+        return rung_fail(err, RUNG_ENOMEM, "", "out of memory");
+    struct rung_task_values values = {task, dims, n_dims, false};
+    struct rung_scope scope = rung_task_scope(&values);
+    struct rung_value v;
+    const char *problem;
+    int32_t status = RUNG_OK;
+    if (!rung_expr_value(arena, text, &scope, &v, &problem))
+        status = rung_fail(err, RUNG_EINVAL, "", "%s = \"%s\": %s", what, text, problem);
+    else if (v.is_float)
+        status = rung_fail(err, RUNG_EINVAL, "", "%s = \"%s\" is not an integer", what, text);
+    else
+        *out = v.i;
+    rung_arena_free(arena);
+    return status;
+}
+
+static int32_t check_dim(const struct rung_dim *dim, int64_t v, struct rung_error *err)
+{
+    if (v < dim->min || v > dim->max)
+        return dim->max == INT64_MAX
+                   ? rung_fail(err, RUNG_EINVAL, "",
+                               "dim '%s' is %lld, but it must be at least %lld", dim->name,
+                               (long long)v, (long long)dim->min)
+                   : rung_fail(err, RUNG_EINVAL, "",
+                               "dim '%s' is %lld, but it must lie between %lld and %lld", dim->name,
+                               (long long)v, (long long)dim->min, (long long)dim->max);
+    if (v % dim->multiple_of)
+        return rung_fail(err, RUNG_EINVAL, "",
+                         "dim '%s' is %lld, but it must be a multiple of %lld", dim->name,
+                         (long long)v, (long long)dim->multiple_of);
+    return RUNG_OK;
+}
+
+int32_t rung_task_complete_dim(const struct rung_task *task, uint32_t i, int64_t *dims,
+                               struct rung_error *err)
+{
+    const struct rung_dim *dim = &task->dims[i];
+    int32_t status = RUNG_OK;
+    if (dim->derived)
+        status = size_of(task, i, dims, dim->expr, dim->name, &dims[i], err);
+    return status == RUNG_OK ? check_dim(dim, dims[i], err) : status;
+}
+
+int32_t rung_task_complete(const struct rung_task *task, int64_t *dims, struct rung_error *err)
+{
+    int32_t status = RUNG_OK;
+    for (uint32_t i = 0; i < task->n_dims && status == RUNG_OK; i++)
+        status = rung_task_complete_dim(task, i, dims, err);
+    return status;
+}
+
+int32_t rung_task_shape(const struct rung_task *task, uint32_t tensor, const int64_t *dims,
+                        int64_t *shape, struct rung_error *err)
+{
+    const struct rung_tensor_spec *t = &task->tensors[tensor];
+    bool too_large = false;
+    for (uint32_t i = 0; i < t->n_dims; i++) {
+        int32_t status = size_of(task, task->n_dims, dims, t->shape[i], t->name, &shape[i], err);
+        if (status != RUNG_OK)
+            return status;
+        if (shape[i] < 0)
+            return rung_fail(err, RUNG_EINVAL, "", "tensor '%s': size \"%s\" is %lld, below zero",
+                             t->name, t->shape[i], (long long)shape[i]);
+        too_large |= shape[i] > MAX_ELEMENTS;
+    }
+    if (too_large || rung_shape_elements(shape, t->n_dims) > MAX_ELEMENTS)
+        return rung_fail(err, RUNG_EINVAL, "", "tensor '%s' has more than 2^40 elements", t->name);
+    return RUNG_OK;
+}
+
+int64_t rung_shape_elements(const int64_t *shape, uint32_t n_dims)
+{
+    int64_t n = 1;
+    bool overflow = false;
+    for (uint32_t i = 0; i < n_dims; i++) {
+        if (shape[i] == 0)
+            return 0;
+        overflow |= __builtin_mul_overflow(n, shape[i], &n);
+    }
+    return overflow ? INT64_MAX : n;
+}
+
+int64_t rung_task_elements(const struct rung_task *task, const int64_t *dims)
+{
+    int64_t sum = 0, shape[RUNG_MAX_DIMS];
+    for (uint32_t i = 0; i < task->n_tensors; i++) {
+        if (rung_task_shape(task, i, dims, shape, NULL) != RUNG_OK)
+            return -1;
+        sum += rung_shape_elements(shape, task->tensors[i].n_dims);
+    }
+    return sum;
+}
+
+char *rung_task_dims_text(struct rung_arena *arena, const struct rung_task *task,
+                          const int64_t *dims)
+{
+    struct rung_buf buf = {0};
+    for (uint32_t i = 0; i < task->n_dims; i++)
+        if (!task->dims[i].derived)
+            rung_buf_printf(&buf, "%s%s=%lld", buf.len ? " " : "", task->dims[i].name,
+                            (long long)dims[i]);
+    char *text = rung_arena_strdup(arena, rung_buf_text(&buf));
+    rung_buf_free(&buf);
+    return text;
+}
+
+double rung_task_weight_sum(const struct rung_task *task)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < task->n_bench; i++)
+        sum += task->bench[i].weight;
+    return sum;
+}

@@ -1,0 +1,263 @@
+/* The typed pipeline: the shipped files, every key, every fault. */
+#include "support/support.h"
+
+#include "config/config.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct rung_arena *arena;
+static struct rung_diags diags;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = rung_arena_new();
+    setenv("XDG_CONFIG_HOME", "/nowhere", 1);
+    return arena == NULL;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    rung_diags_free(&diags);
+    rung_arena_free(arena);
+    return 0;
+}
+
+/* The text merged over the built-in pipeline. */
+static const struct rung_pipeline *read(const char *text)
+{
+    rung_diags_free(&diags);
+    struct rung_node *root = rung_config_pipeline(arena, NULL, SOURCE_CONFIG, NULL, 0, &diags);
+    struct rung_node *over = rung_config_parse(arena, text, "dir/p.cfg", &diags);
+    if (!root || !over)
+        fail_msg("%s", rung_buf_text(&diags.text));
+    const struct rung_pipeline *p =
+        rung_pipeline_read(arena, rung_config_merge(arena, root, over), &diags);
+    assert_true((p != NULL) == (diags.n == 0));
+    return p;
+}
+
+static const struct rung_pipeline *good(const char *text)
+{
+    const struct rung_pipeline *p = read(text);
+    if (!p)
+        fail_msg("%s", rung_buf_text(&diags.text));
+    return p;
+}
+
+static void the_built_in_pipeline_stands(void **state)
+{
+    (void)state;
+    const struct rung_pipeline *p = good("");
+    assert_null(p->task);
+    assert_int_equal(p->n_llms, 0);
+    assert_string_equal(p->codegen.plugin, "cuda");
+    assert_string_equal(p->compiler.plugin, "nvrtc");
+    assert_string_equal(p->search.plugin, "branching");
+    assert_string_equal(p->devices[0].plugin, "cuda");
+    assert_string_equal(p->devices[1].plugin, "ptx");
+    assert_string_equal(p->timers[0].name, "model");
+    assert_string_equal(p->references[0].plugin, "ops");
+    assert_string_equal(p->rungs[0].plugin, "numeric");
+    assert_null(p->rungs[0].on);
+    assert_int_equal(p->n_workers, 1);
+    assert_string_equal(p->workers[0].device, "auto");
+    assert_null(p->workers[0].launch[0]);
+    assert_true(p->limits.check_s == 600);
+    assert_int_equal(p->limits.llm_parallel, 4);
+    assert_int_equal(p->budget.evaluations, 0);
+    assert_null(p->plugin_path[0]);
+}
+
+static void every_key_is_read(void **state)
+{
+    (void)state;
+    const struct rung_pipeline *p =
+        good("task = \"../t.cfg\"; plugin_path = ( \"plugins\", \"/abs\" );\n"
+             "llm = ( { name = \"w\"; plugin = \"replay\"; roles = ( \"code\" ); weight = 2; file "
+             "= \"x\"; },\n"
+             "        { plugin = \"mailbox\"; roles = \"ideas\"; } );\n"
+             "rungs = ( { plugin = \"numeric\"; }, { name = \"n2\"; plugin = \"numeric\"; on = "
+             "\"ptx\"; } );\n"
+             "workers = ( { launch = [ \"srun\", \"-n1\" ]; device = \"cuda\"; count = 16; rung = "
+             "\"/opt/rung\"; } );\n"
+             "limits = { compile = 90; time = \"500ms\"; compile_repairs = 0; };\n"
+             "budget = { evaluations = 500; calls = 9; tokens = 5000000000L; usd = 10; wall = "
+             "\"2h\"; };\n");
+    assert_string_equal(p->task, "dir/../t.cfg");
+    assert_string_equal(p->plugin_path[0], "dir/plugins");
+    assert_string_equal(p->plugin_path[1], "/abs");
+    assert_null(p->plugin_path[2]);
+    assert_int_equal(p->n_llms, 2);
+    assert_string_equal(p->llms[0].name, "w");
+    assert_string_equal(p->llms[0].roles[0], "code");
+    assert_true(p->llms[0].weight == 2);
+    assert_non_null(rung_node_get(p->llms[0].settings, "file"));
+    assert_string_equal(p->llms[1].name, "mailbox");
+    assert_string_equal(p->llms[1].roles[0], "ideas");
+    assert_string_equal(p->rungs[1].on, "ptx");
+    assert_string_equal(p->workers[0].launch[1], "-n1");
+    assert_null(p->workers[0].launch[2]);
+    assert_int_equal(p->workers[0].count, 16);
+    assert_string_equal(p->workers[0].rung, "/opt/rung");
+    assert_true(p->limits.compile_s == 90);
+    assert_true(p->limits.time_s == 0.5);
+    assert_int_equal(p->limits.compile_repairs, 0);
+    assert_true(p->limits.start_s == 60);
+    assert_true(p->budget.tokens == 5000000000);
+    assert_true(p->budget.usd == 10);
+    assert_true(p->budget.wall_s == 7200);
+    assert_string_equal(p->file, "dir/p.cfg");
+}
+
+static void one_timer_can_be_chosen(void **state)
+{
+    (void)state;
+    const struct rung_pipeline *p =
+        good("timers = ( { plugin = \"a\"; }, { name = \"b\"; plugin = \"bb\"; x = 1; } ); "
+             "timing = { timer = \"b\"; };");
+    assert_int_equal(p->n_timers, 1);
+    assert_string_equal(p->timers[0].plugin, "bb");
+    assert_non_null(p->timers[0].settings);
+    p = good("timing = { timer = \"events\"; };");
+    assert_string_equal(p->timers[0].plugin, "events");
+    assert_null(p->timers[0].settings);
+}
+
+static void every_fault_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"\nlmm = ();", "dir/p.cfg:2: a pipeline has no setting 'lmm'; did you mean 'llm'?"},
+        {"profile = ();", "a pipeline has no setting 'profile'"},
+        {"llm = {};", "'llm' must be a list, but it is a group"},
+        {"llm = ( 1 );", "'llm' must hold groups"},
+        {"llm = ( {} );", "item 0 of 'llm' lacks 'plugin'"},
+        {"llm = ( { plugin = 5; } );", "'plugin' must be a string"},
+        {"llm = ( { plugin = \"\"; } );", "'plugin' is empty"},
+        {"llm = ( { plugin = \"a\"; name = \"\"; } );", "'name' is empty"},
+        {"llm = ( { plugin = \"a\"; }, { plugin = \"a\"; } );", "two items named 'a'"},
+        {"llm = ( { plugin = \"a\"; roles = ( \"cod\" ); } );", "no role \"cod\""},
+        {"llm = ( { plugin = \"a\"; roles = ( ); } );", "'roles' is empty"},
+        {"llm = ( { plugin = \"a\"; roles = ( 1 ); } );", "'roles' must hold strings"},
+        {"llm = ( { plugin = \"a\"; weight = -1; } );", "between 0 and"},
+        {"llm = ( { plugin = \"a\"; weight = \"x\"; } );", "a finite number"},
+        {"llm = ( { plugin = \"a\"; on = \"x\"; } );", "'on' is a setting of rungs only"},
+        {"rungs = ( { plugin = \"a\"; roles = ( \"code\" ); } );",
+         "'roles' is a setting of llm only"},
+        {"codegen = 5;", "'codegen' must be a group"},
+        {"search = { plugin = 4; };", "'plugin' must be a string"},
+        {"devices = \"cuda\";", "'devices' must be a list"},
+        {"timing = { timr = \"a\"; };", "timing has no setting 'timr'; did you mean 'timer'?"},
+        {"timing = { baselines = (); };", "timing has no setting 'baselines'"},
+        {"workers = ();", "no workers"},
+        {"workers = ( { count = 0; } );", "between 1 and 4096"},
+        {"workers = ( { cuont = 1; } );", "did you mean 'count'?"},
+        {"workers = ( { launch = ( 1 ); } );", "'launch' must hold strings"},
+        {"limits = { check = \"10 parsecs\"; };", "'check' must be a duration"},
+        {"limits = { check = 0; };", "longer than 0 s"},
+        {"limits = { llm_parallel = 0; };", "between 1 and 1024"},
+        {"limits = { compile_repairs = 1.5; };", "'compile_repairs' must be an integer"},
+        {"limits = { chek = 1; };", "did you mean 'check'?"},
+        {"limits = 1;", "'limits' must be a group"},
+        {"budget = { usd = -1.0; };", "at least 0"},
+        {"budget = { evals = 1; };", "budget has no setting 'evals'"},
+        {"budget = { evaluations = -1; };", "at least 0"},
+        {"task = 5;", "'task' must be a string"},
+        {"task = \"\";", "'task' is empty"},
+        {"plugin_path = 5;", "'plugin_path' must be a list of strings"},
+        {"plugin_path = ( \"\" );", "an empty path"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (read(cases[i].text))
+            fail_msg("accepted: %s", cases[i].text);
+        assert_memory_equal(rung_buf_text(&diags.text), "dir/p.cfg:", 10);
+        support_contains(rung_buf_text(&diags.text), cases[i].want);
+    }
+}
+
+static void many_faults_are_told_at_once(void **state)
+{
+    (void)state;
+    assert_null(read(
+        "lmm = 1;\ncodegen = { };\nworkers = ( { count = \"x\"; } );\nbudget = { usd = \"y\"; };\n"
+        "codegn = 1;\n"));
+    const char *text = rung_buf_text(&diags.text);
+    support_contains(text, "dir/p.cfg:1:");
+    support_contains(text, "dir/p.cfg:3:");
+    support_contains(text, "dir/p.cfg:4:");
+    support_contains(text, "dir/p.cfg:5:");
+    assert_int_equal(diags.n, 4);
+}
+
+static void a_tree_without_the_built_in_lacks_its_keys(void **state)
+{
+    (void)state;
+    struct rung_node *root = rung_config_parse(arena, "limits = { };", "p.cfg", &diags);
+    assert_null(rung_pipeline_read(arena, root, &diags));
+    static const char *const lacks[] = {"codegen", "compiler",        "search",
+                                        "start",   "compile",         "check",
+                                        "time",    "compile_repairs", "llm_parallel"};
+    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++)
+        support_contains(rung_buf_text(&diags.text),
+                         rung_arena_printf(arena, "lacks '%s'", lacks[i]));
+}
+
+static void shipped_pipelines_are_right(void **state)
+{
+    (void)state;
+    const char *folder = SOURCE_CONFIG "/pipelines";
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        size_t n = strlen(entry->d_name);
+        if (n < 5 || strcmp(entry->d_name + n - 4, ".cfg") != 0)
+            continue;
+        char *path = support_path(folder, entry->d_name);
+        struct rung_node *root = rung_config_pipeline(arena, path, SOURCE_CONFIG, NULL, 0, &diags);
+        if (!root || !rung_pipeline_read(arena, root, &diags))
+            fail_msg("%s", rung_buf_text(&diags.text));
+        free(path);
+    }
+    closedir(dir);
+}
+
+static void shipped_tasks_are_right(void **state)
+{
+    (void)state;
+    const char *folder = SOURCE_CONFIG "/tasks";
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        size_t n = strlen(entry->d_name);
+        if (n < 5 || strcmp(entry->d_name + n - 4, ".cfg") != 0)
+            continue;
+        char *path = support_path(folder, entry->d_name);
+        struct rung_node *root = rung_config_task(arena, path, &diags);
+        if (!root || !rung_task_read(arena, root, &diags))
+            fail_msg("%s", rung_buf_text(&diags.text));
+        free(path);
+    }
+    closedir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_built_in_pipeline_stands, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_key_is_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_timer_can_be_chosen, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_fault_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_faults_are_told_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_tree_without_the_built_in_lacks_its_keys, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(shipped_pipelines_are_right, setup, teardown),
+        cmocka_unit_test_setup_teardown(shipped_tasks_are_right, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("pipeline", tests, NULL, NULL);
+}

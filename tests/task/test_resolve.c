@@ -1,0 +1,162 @@
+/* Plans at dims and points: launches, limits, and properties over many random dims. */
+#include "task/task_common.h"
+
+#include "base/philox.h"
+#include "task/plan.h"
+
+#include <string.h>
+
+static struct rung_arena *arena;
+static const struct rung_task *task;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = rung_arena_new();
+    task = softmax_task(arena);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    rung_arena_free(arena);
+    return 0;
+}
+
+static const struct rung_plan *parse(const char *source)
+{
+    const char *problem;
+    const struct rung_plan *p =
+        rung_plan_parse(arena, task, "k.cu", rung_text_of(source), &problem);
+    if (!p)
+        fail_msg("%s", problem);
+    return p;
+}
+
+static const struct rung_resolved_plan *resolve(const char *source, int64_t rows, int64_t cols,
+                                                const char **problem)
+{
+    const struct rung_plan *p = parse(source);
+    struct rung_point point = rung_plan_default_point(p);
+    int64_t dims[3] = {rows, cols, cols / 4};
+    return rung_plan_resolve(arena, p, task, dims, &point, 132, problem);
+}
+
+static void everything_is_evaluated(void **state)
+{
+    (void)state;
+    const char *problem;
+    const struct rung_resolved_plan *r =
+        resolve("//@ tune T = 128, 256\n//@ temp part f16 [rows * 2]\n//@ zero part\n"
+                "//@ launch a<T> grid=(ceil_div(rows, T), 2) block=(T, 2) shared=T*4 \\\n"
+                "//@   args=(x, y + cols, part + rows, rows, scale / 2, shift, sm_count)\n"
+                "//@ launch b grid=(rows / T) block=(32) args=(x)\n"
+                "//@ launch c grid=(1) block=(32) args=(x) when=(cols > 1000)\n",
+                100, 64, &problem);
+    if (!r)
+        fail_msg("%s", problem);
+    assert_int_equal(r->temp_elements[0], 200);
+    assert_int_equal(r->n_steps, 2); /* b has no blocks, c's condition is false */
+    assert_int_equal(r->steps[0].kind, RUNG_STEP_SET);
+    const struct rung_resolved_step *s = &r->steps[1];
+    assert_string_equal(s->expression, "a<128>");
+    assert_int_equal(s->grid.x, 1);
+    assert_int_equal(s->grid.y, 2);
+    assert_int_equal(s->grid.z, 1);
+    assert_int_equal(s->block.y, 2);
+    assert_int_equal(s->shared, 512);
+    assert_int_equal(s->args[1].i, 64);
+    assert_int_equal(s->args[2].i, 100);
+    assert_int_equal(s->args[3].i, 100);
+    assert_true(s->args[4].f == 0.75);
+    assert_int_equal(s->args[5].i, 3);
+    assert_int_equal(s->args[6].i, 132);
+}
+
+static void limits_are_told_with_their_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *want;
+    } cases[] = {
+        {"\n//@ launch k grid=(rows - 101) block=(1) args=(x)\n",
+         "line 2: grid.x = \"rows - 101\" is -1"},
+        {"//@ launch k grid=(2147483648) block=(1) args=(x)\n", "2147483647"},
+        {"//@ launch k grid=(1, 65536) block=(1) args=(x)\n", "65535"},
+        {"//@ launch k grid=(1) block=(0) args=(x)\n", "1 to 1024"},
+        {"//@ launch k grid=(1) block=(64, 32) args=(x)\n", "2048 threads"},
+        {"//@ launch k grid=(1) block=(1, 1, 65) args=(x)\n", "block.z"},
+        {"//@ launch k grid=(1) block=(1025) args=(x)\n", "block.x"},
+        {"//@ launch k grid=(1) block=(1) shared=0-1 args=(x)\n", "shared is -1"},
+        {"//@ launch k grid=(1) block=(1) shared=99999999999 args=(x)\n", "2^24"},
+        {"//@ launch k grid=(1 / (rows - 100)) block=(1) args=(x)\n",
+         "line 1: grid \"1 / (rows - 100)\""},
+        {"//@ launch k grid=(1) block=(1) args=(1 / (rows - 100))\n", "division by zero"},
+        {"//@ launch k grid=(1) block=(1) args=(x + 6401)\n", "outside the 6400 elements"},
+        {"//@ launch k grid=(1) block=(1) args=(x + (0 - 1))\n", "outside the 6400 elements"},
+        {"//@ launch k grid=(1) block=(1) args=(x) when=(1 / (rows - 100))\n", "when"},
+        {"//@ temp t f32 [0 - rows]\n//@ launch k grid=(1) block=(1) args=(x)\n",
+         "can't be negative"},
+        {"//@ temp t f32 [rows * 1000000000]\n//@ launch k grid=(1) block=(1) args=(x)\n",
+         "2^38 bytes"},
+        {"//@ temp t f64 [9223372036854775807]\n//@ launch k grid=(1) block=(1) args=(x)\n",
+         "2^38 bytes"},
+        {"//@ tune T = 0\n//@ launch k<1 / T> grid=(1) block=(1) args=(x)\n", "template argument"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *problem = NULL;
+        if (resolve(cases[i].source, 100, 64, &problem))
+            fail_msg("accepted: %s", cases[i].source);
+        assert_memory_equal(problem, "line ", 5);
+        support_contains(problem, cases[i].want);
+    }
+}
+
+/* For random dims and points: what is resolved always obeys CUDA's limits and the plan's own rules.
+ */
+static void resolved_launches_obey_the_limits(void **state)
+{
+    (void)state;
+    const struct rung_plan *p =
+        parse("//@ tune T = 1, 32, 1024, 4096\n//@ tune V = 1, 4\n//@ temp t f32 [rows * V - 3]\n"
+              "//@ launch k<T, V> grid=(rows * V - 5, cols % 7) block=(T) args=(x + cols, t, rows "
+              "* cols)\n");
+    uint32_t words[4], accepted = 0;
+    for (uint64_t i = 0; i < 4000; i++) {
+        struct rung_arena *a = rung_arena_new();
+        rung_philox4(1, 2, i, words);
+        int64_t dims[3] = {(int64_t)(words[0] >> (words[1] % 32)), 4 * (int64_t)(words[2] % 5000)};
+        dims[2] = dims[1] / 4;
+        struct rung_point point = rung_plan_point(p, words[3] % 8);
+        const char *problem;
+        const struct rung_resolved_plan *r =
+            rung_plan_resolve(a, p, task, dims, &point, 1, &problem);
+        assert_true((r == NULL) == (problem != NULL));
+        bool fits = dims[0] * point.values[1] >= 5 && point.values[0] <= 1024 &&
+                    dims[0] * point.values[1] - 5 <= INT32_MAX &&
+                    dims[0] * dims[1] <= INT64_C(1) << 40;
+        if (fits && dims[0] >= 1 && dims[1] % 7 != 0)
+            assert_non_null(r);
+        if (r && r->n_steps) {
+            accepted++;
+            assert_true(r->steps[0].grid.x > 0 && r->steps[0].grid.y > 0 &&
+                        r->steps[0].grid.z == 1);
+            assert_true(r->steps[0].block.x <= 1024);
+            assert_int_equal(r->steps[0].args[2].i, dims[0] * dims[1]);
+            assert_int_equal(r->temp_elements[0], dims[0] * point.values[1] - 3);
+        }
+        rung_arena_free(a);
+    }
+    assert_true(accepted > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(everything_is_evaluated, setup, teardown),
+        cmocka_unit_test_setup_teardown(limits_are_told_with_their_line, setup, teardown),
+        cmocka_unit_test_setup_teardown(resolved_launches_obey_the_limits, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("resolve", tests, NULL, NULL);
+}
