@@ -1,0 +1,33 @@
+/* The session as plugins of an executor get it: the core's table with run() watched. */
+#include "worker/trial.h"
+
+static void note_run(struct rung_trial *trial, const struct rung_run *run)
+{
+    if (run->fault.sticky)
+        trial->sticky = true;
+    for (uint32_t i = 0; run->facts && i < run->n_launches; i++)
+        if (run->facts[i].shared_bytes > trial->shared_bytes)
+            trial->shared_bytes = run->facts[i].shared_bytes;
+}
+
+static int32_t watched_run(const struct rung_session *table, struct rung_call *call,
+                           const struct rung_run_request *request, struct rung_run **out)
+{
+    const struct rung_watch *watch = (const struct rung_watch *)(const void *)table;
+    *out = NULL;
+    if (watch->announce && request->dims)
+        rung_trial_at(watch->trial, rung_task_dims_text(call->arena, table->task, request->dims));
+    int32_t status = watch->inner->run(watch->inner, call, request, out);
+    if (status == RUNG_OK && *out)
+        note_run(watch->trial, *out);
+    return status;
+}
+
+const struct rung_session *rung_trial_watch(struct rung_trial *trial, bool announce)
+{
+    const struct rung_session *inner = rung_session_table(trial->session);
+    trial->watch =
+        (struct rung_watch){.table = *inner, .inner = inner, .trial = trial, .announce = announce};
+    trial->watch.table.run = watched_run;
+    return &trial->watch.table;
+}

@@ -1,0 +1,143 @@
+/* A device whose launches do nothing; its buffers are host memory. */
+#include "fake.h"
+#include <rung/device.h>
+#include <stdlib.h>
+
+struct rung_buffer {
+    uint64_t bytes;
+    char *memory;
+};
+
+struct rung_module {
+    uint32_t refuse;
+};
+
+static int32_t info(void *self, struct rung_call *call, struct rung_device_info *out)
+{
+    (void)self, (void)call;
+    *out = (struct rung_device_info){.struct_size = sizeof *out,
+                                     .flags = RUNG_DEVICE_HOST_MEMORY | RUNG_DEVICE_COUNTERS,
+                                     .name = "nothing",
+                                     .id = "null",
+                                     .format = RUNG_FORMAT_PTX,
+                                     .sm_count = 4,
+                                     .arch = "compute_90",
+                                     .memory_bytes = 1 << 30,
+                                     .max_threads_per_block = 1024,
+                                     .max_shared_bytes = 49152,
+                                     .driver = "0"};
+    return RUNG_OK;
+}
+
+static int32_t dev_alloc(void *self, struct rung_call *call, uint64_t bytes, uint64_t align,
+                         const char *label, struct rung_buffer **out)
+{
+    (void)self, (void)label;
+    struct rung_buffer *b = malloc(sizeof *b);
+    void *memory = NULL;
+    if (!b || posix_memalign(&memory, align < 16 ? 16 : align, bytes) != 0) {
+        free(b);
+        return fake_fail(call, RUNG_ENOMEM, "memory is out");
+    }
+    *b = (struct rung_buffer){bytes, memory};
+    *out = b;
+    return RUNG_OK;
+}
+
+static void dev_free(void *self, struct rung_buffer *b)
+{
+    (void)self;
+    if (b)
+        free(b->memory);
+    free(b);
+}
+
+static uint64_t address(void *self, struct rung_buffer *b)
+{
+    (void)self;
+    return (uint64_t)(uintptr_t)b->memory;
+}
+
+static void *map(void *self, struct rung_buffer *b)
+{
+    (void)self;
+    return b->memory;
+}
+
+static int32_t dev_write(void *self, struct rung_call *call, struct rung_buffer *b, uint64_t offset,
+                         const void *from, uint64_t bytes)
+{
+    (void)self, (void)call;
+    memcpy(b->memory + offset, from, bytes);
+    return RUNG_OK;
+}
+
+static int32_t dev_read(void *self, struct rung_call *call, struct rung_buffer *b, uint64_t offset,
+                        void *to, uint64_t bytes)
+{
+    (void)self, (void)call;
+    memcpy(to, b->memory + offset, bytes);
+    return RUNG_OK;
+}
+
+static int32_t dev_fill(void *self, struct rung_call *call, struct rung_buffer *b, uint64_t offset,
+                        uint64_t bytes, const void *pattern, uint64_t n, uint32_t written)
+{
+    (void)self, (void)call, (void)written;
+    for (uint64_t at = 0; at < bytes; at += n)
+        memcpy(b->memory + offset + at, pattern, n < bytes - at ? n : bytes - at);
+    return RUNG_OK;
+}
+
+static int32_t load(void *self, struct rung_call *call, const struct rung_artifact *artifact,
+                    struct rung_module **out, struct rung_fault *fault)
+{
+    (void)self, (void)call;
+    *out = NULL;
+    if (fake_marked(artifact->codes[0].bytes, "load-unsupported")) {
+        strcpy(fault->code, "device.unsupported");
+        strcpy(fault->message, "wgmma is not for this device");
+        return RUNG_OK;
+    }
+    *out = malloc(sizeof **out);
+    return *out ? RUNG_OK : fake_fail(call, RUNG_ENOMEM, "memory is out");
+}
+
+static void unload(void *self, struct rung_module *m)
+{
+    (void)self;
+    free(m);
+}
+
+static int32_t launch(void *self, struct rung_call *call, const struct rung_launch *l,
+                      struct rung_fault *fault)
+{
+    (void)self, (void)call;
+    if (strcmp(l->kernel->symbol, "lost") == 0) {
+        strcpy(fault->code, "device.lost");
+        strcpy(fault->message, "the device fell off");
+        fault->sticky = 1;
+    }
+    return RUNG_OK;
+}
+
+static int32_t dev_sync(void *self, struct rung_call *call, struct rung_fault *fault)
+{
+    (void)self, (void)call, (void)fault;
+    return RUNG_OK;
+}
+
+static const struct rung_device_ops ops = {.struct_size = sizeof ops,
+                                           .info = info,
+                                           .alloc = dev_alloc,
+                                           .free = dev_free,
+                                           .address = address,
+                                           .map = map,
+                                           .write = dev_write,
+                                           .read = dev_read,
+                                           .fill = dev_fill,
+                                           .load = load,
+                                           .unload = unload,
+                                           .launch = launch,
+                                           .sync = dev_sync};
+FAKE_PLUGIN(RUNG_KIND_DEVICE, "null", 0, NULL, ops)
