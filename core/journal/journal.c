@@ -102,8 +102,7 @@ static int32_t check_version(struct rung_journal *j, struct rung_error *err)
         return db_fail(j, err, "can't be read");
     if (app != JOURNAL_APPLICATION)
         return rung_fail(err, RUNG_EINVAL, "journal.foreign",
-                         "%s/journal.db: is no journal of rung (or was cut before its first record)",
-                         j->dir);
+                         "%s/journal.db: is no journal of rung", j->dir);
     if (version > JOURNAL_VERSION)
         return rung_fail(err, RUNG_EUNSUPPORTED, "journal.newer",
                          "%s/journal.db: was written by a newer rung (journal version %lld, this one "
@@ -124,6 +123,30 @@ static int32_t prepare(struct rung_journal *j, struct rung_error *err)
     return RUNG_OK;
 }
 
+static int32_t open_path(struct rung_journal *j, const char *path, int flags, struct rung_error *err)
+{
+    if (sqlite3_open_v2(path, &j->db, flags, NULL) != SQLITE_OK)
+        return db_fail(j, err, "can't be opened");
+    sqlite3_busy_timeout(j->db, BUSY_MS);
+    return RUNG_OK;
+}
+
+/* Made under another name and renamed: a journal.db that is there has its tables. */
+static int32_t create_db(struct rung_journal *j, const char *path, struct rung_error *err)
+{
+    char fresh[4300];
+    snprintf(fresh, sizeof fresh, "%s.new", path);
+    unlink(fresh);
+    int32_t status = open_path(j, fresh, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+    if (!status)
+        status = create_schema(j, err);
+    int closed = sqlite3_close(j->db);
+    j->db = NULL;
+    if (!status && (closed != SQLITE_OK || rename(fresh, path) != 0))
+        return rung_fail(err, RUNG_EIO, "journal.sqlite", "%s: can't be made: %s", path, strerror(errno));
+    return status;
+}
+
 static int32_t open_db(struct rung_journal *j, enum rung_journal_mode mode, struct rung_error *err)
 {
     char path[4200];
@@ -136,17 +159,13 @@ static int32_t open_db(struct rung_journal *j, enum rung_journal_mode mode, stru
                          j->dir, j->dir);
     if (mode != RUNG_JOURNAL_CREATE && !exists)
         return rung_fail(err, RUNG_ENOTFOUND, "journal.none", "%s: holds no run (no journal.db)", j->dir);
-    int flags = mode == RUNG_JOURNAL_CREATE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-                                            : SQLITE_OPEN_READWRITE;
-    int rc = sqlite3_open_v2(path, &j->db, flags, NULL);
-    if (rc != SQLITE_OK && mode == RUNG_JOURNAL_READ) {
-        sqlite3_close(j->db);
-        rc = sqlite3_open_v2(path, &j->db, SQLITE_OPEN_READONLY, NULL);
-    }
-    if (rc != SQLITE_OK)
-        return db_fail(j, err, "can't be opened");
-    sqlite3_busy_timeout(j->db, BUSY_MS);
-    return RUNG_OK;
+    int32_t status = mode == RUNG_JOURNAL_CREATE ? create_db(j, path, err) : RUNG_OK;
+    if (!status)
+        status = open_path(j, path, SQLITE_OPEN_READWRITE, err);
+    if (!status || mode != RUNG_JOURNAL_READ)
+        return status;
+    sqlite3_close(j->db); /* a reader may lack the right to write */
+    return open_path(j, path, SQLITE_OPEN_READONLY, err);
 }
 
 static int32_t set_up(struct rung_journal *j, enum rung_journal_mode mode, struct rung_error *err)
@@ -154,17 +173,13 @@ static int32_t set_up(struct rung_journal *j, enum rung_journal_mode mode, struc
     int32_t status = mode == RUNG_JOURNAL_READ ? RUNG_OK : take_lock(j, err);
     if (!status)
         status = open_db(j, mode, err);
-    if (!status && mode == RUNG_JOURNAL_CREATE)
+    /* With WAL, NORMAL is enough for a killed process to lose nothing. */
+    if (!status && mode != RUNG_JOURNAL_READ)
         status = exec(j, wal_is_safe(j->dir) ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL"
                                              : "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL",
-                      "can't be made", err);
-    if (!status && mode == RUNG_JOURNAL_CREATE)
-        status = create_schema(j, err);
+                      "can't be written", err);
     if (!status)
         status = check_version(j, err);
-    /* Per connection: with WAL, a killed process loses nothing at NORMAL. */
-    if (!status && mode == RUNG_JOURNAL_RESUME && wal_is_safe(j->dir))
-        status = exec(j, "PRAGMA synchronous = NORMAL", "can't be written", err);
     return status ? status : prepare(j, err);
 }
 

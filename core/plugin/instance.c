@@ -27,7 +27,8 @@ struct instance_private {
     bool started;
 };
 
-static pthread_mutex_t global_lock = PTHREAD_MUTEX_INITIALIZER; /* SERIAL_GLOBAL */
+/* SERIAL_GLOBAL. Recursive: a verifier's session calls the device on the same thread. */
+static pthread_mutex_t global_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 /* ---- The host table ---------------------------------------------------------------------------- */
 

@@ -78,6 +78,8 @@ static const char *path_absolute(struct rung_arena *arena, const char *path)
 
 static void set_path(struct reader *r, const struct rung_node *node, struct value *v)
 {
+    if (!node->s[0])
+        return; /* "" is no path, not the file's folder */
     if (rung_starts_with(node->s, "data:")) {
         v->raw = node->s;
         v->s = rung_path_join(r->arena, r->data_dir, node->s + 5);

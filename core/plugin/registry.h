@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
+#include <stdbool.h>
 
 struct rung_registry;
 
