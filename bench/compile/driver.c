@@ -2,9 +2,9 @@
  * Measures compiling through rung's helper process against a bare call of NVRTC in this process:
  * the same source and options, one after the other in turn, medians. Usage:
  *   driver LIBNVRTC INCLUDE_DIR REPEATS GAP_MS FILE.cu...
- * Both return PTX (and CUBIN) with the lowered name of `kernel`. The bare call reads the toolkit's headers
- * with -I; the helper serves them from memory and includes rung's prelude. GAP_MS is slept before
- * each compile: in a run, checks and timing stand between two compiles.
+ * Both return PTX (and CUBIN) with the lowered name of `kernel`. The bare call reads the toolkit's
+ * headers with -I; the helper serves them from memory and includes rung's prelude. GAP_MS is slept
+ * before each compile: in a run, checks and timing stand between two compiles.
  */
 #include "base/arena.h"
 #include "base/io.h"
@@ -24,7 +24,8 @@
 enum { MAX_REPEATS = 1000 };
 
 struct bare {
-    int (*create)(void **, const char *, const char *, int, const char *const *, const char *const *);
+    int (*create)(void **, const char *, const char *, int, const char *const *,
+                  const char *const *);
     int (*add)(void *, const char *);
     int (*compile)(void *, int, const char *const *);
     int (*ptx_size)(void *, size_t *);
@@ -52,25 +53,30 @@ static struct bare load_bare(const char *path)
         fprintf(stderr, "%s\n", dlerror());
         exit(3);
     }
-    return (struct bare){symbol(lib, "nvrtcCreateProgram"), symbol(lib, "nvrtcAddNameExpression"),
+    return (struct bare){symbol(lib, "nvrtcCreateProgram"),  symbol(lib, "nvrtcAddNameExpression"),
                          symbol(lib, "nvrtcCompileProgram"), symbol(lib, "nvrtcGetPTXSize"),
-                         symbol(lib, "nvrtcGetPTX"), symbol(lib, "nvrtcGetCUBINSize"),
-                         symbol(lib, "nvrtcGetCUBIN"), symbol(lib, "nvrtcGetLoweredName"),
+                         symbol(lib, "nvrtcGetPTX"),         symbol(lib, "nvrtcGetCUBINSize"),
+                         symbol(lib, "nvrtcGetCUBIN"),       symbol(lib, "nvrtcGetLoweredName"),
                          symbol(lib, "nvrtcDestroyProgram")};
 }
 
 static double bare_ms(const struct bare *n, const char *source, const char *include, int both)
 {
     char path[4096];
-    const char *options[] = {both ? "--gpu-architecture=sm_90" : "--gpu-architecture=compute_90", "-std=c++17",
-                             "-default-device", "-lineinfo", path, "-Xptxas=-v"};
+    const char *options[] = {both ? "--gpu-architecture=sm_90" : "--gpu-architecture=compute_90",
+                             "-std=c++17",
+                             "-default-device",
+                             "-lineinfo",
+                             path,
+                             "-Xptxas=-v"};
     void *program;
     const char *name;
     size_t size = 0;
     snprintf(path, sizeof(path), "-I%s", include);
     uint64_t start = rung_now_ns();
-    int bad = n->create(&program, source, "kernel.cu", 0, NULL, NULL) || n->add(program, "kernel") ||
-              n->compile(program, both ? 6 : 5, options) || n->ptx_size(program, &size);
+    int bad = n->create(&program, source, "kernel.cu", 0, NULL, NULL) ||
+              n->add(program, "kernel") || n->compile(program, both ? 6 : 5, options) ||
+              n->ptx_size(program, &size);
     char *ptx = malloc(size + 1);
     bad = bad || n->ptx(program, ptx) || n->lowered(program, "kernel", &name);
     if (both && !bad) {
@@ -94,10 +100,15 @@ static double helper_ms(struct rung_instance *compiler, struct rung_text source,
     struct rung_error err = rung_error_init();
     struct rung_call call = {.struct_size = sizeof(call), .arena = rung_arena_new(), .error = &err};
     struct rung_file file = {.struct_size = sizeof(file), .path = "kernel.cu", .text = source};
-    struct rung_bundle bundle = {.struct_size = sizeof(bundle), .n_files = 1, .language = "cuda", .files = &file};
+    struct rung_bundle bundle = {
+        .struct_size = sizeof(bundle), .n_files = 1, .language = "cuda", .files = &file};
     const char *expression = "kernel";
-    struct rung_compile_request q = {.struct_size = sizeof(q), .n_expressions = 1, .bundle = &bundle,
-                                     .expressions = &expression, .arch = "compute_90", .format = RUNG_FORMAT_PTX,
+    struct rung_compile_request q = {.struct_size = sizeof(q),
+                                     .n_expressions = 1,
+                                     .bundle = &bundle,
+                                     .expressions = &expression,
+                                     .arch = "compute_90",
+                                     .format = RUNG_FORMAT_PTX,
                                      .want_all = (uint32_t)both};
     struct rung_compile_result r = {.struct_size = sizeof(r)};
     int32_t status;
@@ -131,12 +142,15 @@ static struct rung_instance *open_compiler(struct rung_arena *arena)
     struct rung_diags diags = {0};
     const struct rung_loaded *loaded;
     struct rung_instance *instance = NULL;
-    const struct rung_service services[] = {{RUNG_HOST_PROCESS, &rung_process_table, NULL}, {NULL, NULL, NULL}};
+    const struct rung_service services[] = {{RUNG_HOST_PROCESS, &rung_process_table, NULL},
+                                            {NULL, NULL, NULL}};
     rung_registry_allow_insecure(registry);
     int32_t status = rung_registry_load(registry, RUNG_KIND_COMPILER, "nvrtc", &loaded, &err);
     if (status == RUNG_OK) {
-        struct rung_options *options = rung_options_read(arena, loaded->factory, NULL, NULL, rung_data_dir(), &diags);
-        status = rung_instance_new(loaded, options, "nvrtc", rung_data_dir(), services, &instance, &err);
+        struct rung_options *options =
+            rung_options_read(arena, loaded->factory, NULL, NULL, rung_data_dir(), &diags);
+        status =
+            rung_instance_new(loaded, options, "nvrtc", rung_data_dir(), services, &instance, &err);
     }
     if (status == RUNG_OK)
         status = rung_instance_start(instance, &err);
@@ -151,7 +165,7 @@ int main(int argc, char **argv)
 {
     static double bare[MAX_REPEATS], helped[MAX_REPEATS];
     if (argc > 1 && !strcmp(argv[1], "helper"))
-        return rung_helper_command(argc - 2, argv + 2);
+        return rung_helper_command(argc - 1, argv + 1);
     int repeats = argc > 5 ? atoi(argv[3]) : 0;
     if (repeats < 1 || repeats > MAX_REPEATS) {
         fprintf(stderr, "usage: driver LIBNVRTC INCLUDE_DIR REPEATS GAP_MS FILE.cu...\n");
@@ -179,8 +193,8 @@ int main(int argc, char **argv)
             double b = median(bare, repeats), h = median(helped, repeats);
             worst = h / b > worst ? h / b : worst;
             const char *name = strrchr(argv[i], '/');
-            printf("%-14s %-10s %10.2f %10.2f %8.3f\n", name ? name + 1 : argv[i], both ? "ptx+cubin" : "ptx", b, h,
-                   h / b);
+            printf("%-14s %-10s %10.2f %10.2f %8.3f\n", name ? name + 1 : argv[i],
+                   both ? "ptx+cubin" : "ptx", b, h, h / b);
         }
     }
     printf("worst ratio %.3f\n", worst);
