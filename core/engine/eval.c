@@ -117,7 +117,8 @@ static void print_report(const struct eval *v, const struct rung_outcome *o)
         fprintf(stderr, "  device     %s\n", rung_pool_device(v->pool));
     print_rungs(o->report);
     print_time(o->report);
-    if (o->verdict != RUNG_ACCEPTED && o->message && o->message[0])
+    bool told = cJSON_GetArraySize(rung_json_get(o->report, "rungs")) > 0; /* as a rung's detail */
+    if (o->verdict != RUNG_ACCEPTED && !told && o->message && o->message[0])
         fprintf(stderr, "%s\n", o->message);
     else if (o->advice && o->advice[0])
         fprintf(stderr, "%s\n", o->advice);
