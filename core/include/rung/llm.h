@@ -49,7 +49,7 @@ struct rung_tool {
 struct rung_llm_request {
     uint32_t struct_size;
     uint32_t n_messages;
-    const char *key;  /* logical request, unique in the run: "idea/1/0", "code/12/0" */
+    const char *key;  /* logical request, unique in the run: "ideas/1/0", "code/12/0" */
     const char *role; /* "ideas", "code" or "repair" */
     const struct rung_message *messages;
     const struct rung_tool *tools;

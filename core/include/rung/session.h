@@ -23,6 +23,11 @@ enum rung_run_flag {
     RUNG_RUN_SAMPLED = 1u << 1,
     RUNG_RUN_TIMED = 1u << 2, /* result.elapsed_ns is filled (device must have MEASURES) */
     RUNG_RUN_KEEP_INPUTS = 1u << 3, /* skip the comparison of inputs afterwards (timing only) */
+    /*
+     * Before each repeat, memory of twice the L2 is overwritten, without waiting for it: the caches hold
+     * nothing of the task, and the launches queue up behind it (device must have MEASURES).
+     */
+    RUNG_RUN_COLD = 1u << 4,
 };
 
 /*
@@ -58,7 +63,7 @@ struct rung_run_request {
     uint64_t seed;
     const struct rung_fill *fills; /* tensors not named use the task's fill */
     uint32_t n_fills;
-    uint32_t repeats;       /* launches of the whole plan; 0 means 1 */
+    uint32_t repeats;       /* runs of the whole plan, poisoned anew before each; 0 means 1 */
     uint32_t sample_blocks; /* SAMPLED */
     uint32_t reserved;
 };
@@ -66,7 +71,7 @@ struct rung_run_request {
 /* One run; owned by the session, freed by end(). */
 struct rung_run {
     uint32_t struct_size;
-    uint32_t n_launches;      /* steps that launched, in one repeat */
+    uint32_t n_launches;      /* steps that launched, in one repeat; a `zero` is one named "memset" */
     struct rung_fault fault;  /* code "" when it ran */
     uint32_t modified_input;  /* 1 + index of an input tensor that the kernel changed; 0 none */
     uint32_t guard_broken;    /* 1 + index of a tensor or temp written outside its memory; 0 none */
@@ -78,6 +83,10 @@ struct rung_run {
     double elapsed_ns;  /* TIMED: one repeat, mean */
     uint64_t host_ns;   /* wall time of launches and sync */
     void *ctx;          /* the session's */
+    const double *samples_ns; /* TIMED: one a repeat, in order; NULL otherwise */
+    uint32_t n_samples;       /* = repeats with TIMED */
+    uint32_t reserved2;
+    double floor_ns;          /* TIMED: the same events with nothing between them, median */
 };
 
 /* What a launch was, for models and reports. */

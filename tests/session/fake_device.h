@@ -1,0 +1,48 @@
+/*
+ * A device whose kernels are C functions, and a reference whose results the test sets: enough to
+ * try what a session promises. One test process, one thread.
+ */
+#ifndef TESTS_FAKE_DEVICE_H
+#define TESTS_FAKE_DEVICE_H
+
+#include "plugin/instance.h"
+#include <rung/device.h>
+#include <rung/reference.h>
+
+/* Arguments of a fake kernel: two addresses and a count; more are left alone. */
+struct fake_args {
+    float *x, *y;
+    int32_t n;
+    int32_t pad;
+    float *t;
+};
+
+typedef void (*fake_kernel)(const struct fake_args *args, const struct rung_launch *launch,
+                            struct rung_fault *fault);
+
+struct fake_config {
+    uint32_t flags; /* rung_device_flag */
+    uint64_t memory;
+    const char *load_fault; /* NULL or the code that load answers */
+    struct {
+        const char *symbol;
+        fake_kernel run;
+    } kernels[16];
+    /* What the reference answers; NULL: 2 x + 1 of the first input, bound 1e-6 |y|. */
+    const double *value, *bound;
+};
+
+struct fake_counts {
+    int buffers, modules, events; /* live */
+    int allocs, launches, fills, evaluations, syncs;
+    uint64_t unwritten_fills;
+    uint64_t flushed;          /* bytes filled with one byte of 0 */
+    const void *reference_saw; /* data of the first input at the last evaluation */
+};
+
+extern struct fake_config fake_config;
+extern struct fake_counts fake_counts;
+
+extern const struct rung_loaded fake_device_loaded, fake_reference_loaded;
+
+#endif
