@@ -1,0 +1,267 @@
+/*
+ * reference "ops": evaluates the graph of a task in float64, with the error that honest arithmetic
+ * of the task's precision explains. One evaluation at a time an instance; results belong to the
+ * instance and live until its next evaluation.
+ */
+#include "ops.h"
+
+#include <stdlib.h>
+
+struct ops_self {
+    const struct rung_host *host;
+    uint32_t threads;
+    struct ops_tensor **kept; /* outputs of the last evaluation */
+    uint32_t n_kept;
+};
+
+static int32_t create(const struct rung_host *host, const struct rung_options *set,
+                      struct rung_error *err, void **self)
+{
+    struct ops_self *s = calloc(1, sizeof *s);
+    if (!s) {
+        err->code = RUNG_ENOMEM;
+        return RUNG_ENOMEM;
+    }
+    s->host = host;
+    s->threads = (uint32_t)host->opt_int(host, set, "threads");
+    if (!s->threads)
+        s->threads = ops_processors();
+    *self = s;
+    return RUNG_OK;
+}
+
+static void forget(struct ops_self *s)
+{
+    for (uint32_t i = 0; i < s->n_kept; i++)
+        ops_tensor_drop(s->kept[i]);
+    free(s->kept);
+    s->kept = NULL;
+    s->n_kept = 0;
+}
+
+static void destroy(void *self)
+{
+    forget(self);
+    free(self);
+}
+
+static struct ops_eval evaluation(const struct ops_self *s, struct rung_call *call,
+                                  const struct rung_task *task, const int64_t *dims, int dry)
+{
+    return (struct ops_eval){.who = {s->host, call, "graph"},
+                             .task = task,
+                             .dims = dims,
+                             .arith = ops_arith_of(task->precision),
+                             .dry = dry,
+                             .threads = s->threads};
+}
+
+static int32_t default_dims(const struct ops_self *s, struct rung_call *call,
+                            const struct rung_task *task, const int64_t **out)
+{
+    struct ops_who who = {s->host, call, "graph"};
+    int64_t *dims = s->host->alloc(s->host, call->arena, (task->n_dims + 1) * sizeof *dims, 8);
+    if (!dims)
+        return ops_no_memory(&who);
+    for (uint32_t i = 0; i < task->n_dims; i++)
+        dims[i] = task->dims[i].value;
+    *out = dims;
+    return RUNG_OK;
+}
+
+static int32_t check(void *self, struct rung_call *call, const struct rung_task *task)
+{
+    struct ops_self *s = self;
+    const int64_t *dims = NULL;
+    int32_t status = default_dims(s, call, task, &dims);
+    if (status)
+        return status;
+    struct ops_eval ev = evaluation(s, call, task, dims, 1);
+    status = ops_eval_run(&ev, NULL);
+    ops_eval_end(&ev);
+    return status;
+}
+
+static int32_t check_views(const struct ops_eval *ev, const struct rung_tensor_view *views)
+{
+    for (uint32_t i = 0; i < ev->task->n_tensors; i++) {
+        const struct rung_tensor_spec *spec = &ev->task->tensors[i];
+        int64_t shape[RUNG_MAX_DIMS];
+        if (spec->role == RUNG_ROLE_OUTPUT)
+            continue;
+        int32_t status = ops_task_shape(&ev->who, ev->task, ev->dims, i, shape);
+        if (status)
+            return status;
+        int good =
+            views[i].data && views[i].n_dims == spec->n_dims && views[i].dtype == spec->dtype;
+        for (uint32_t d = 0; good && d < spec->n_dims; d++)
+            good = views[i].dims[d] == shape[d];
+        if (!good)
+            return ops_fail(&ev->who, RUNG_EINVAL, 0, "the view of '%s' does not fit the task",
+                            spec->name);
+    }
+    return RUNG_OK;
+}
+
+/* Takes the tensor out of the evaluation, alone and with bounds. */
+static int32_t own(struct ops_eval *ev, uint32_t tensor, struct ops_tensor **out)
+{
+    struct ops_tensor *t = ev->outputs[tensor];
+    int32_t status = RUNG_OK;
+    if (t->refs > 1) {
+        struct ops_tensor *copy;
+        status = ops_tensor_new(ev, t->n_dims, t->dims, 1, &copy);
+        for (uint64_t i = 0; !status && i < t->n; i++) {
+            copy->v[i] = t->v[i];
+            copy->e[i] = t->e ? t->e[i] : 0;
+        }
+        if (status)
+            return status;
+        ops_tensor_drop(t);
+        t = copy;
+    }
+    ev->outputs[tensor] = NULL;
+    *out = t;
+    return ops_tensor_need_errors(ev, t);
+}
+
+static int32_t keep_output(struct ops_self *s, struct ops_eval *ev, uint32_t tensor,
+                           struct rung_reference_output *out)
+{
+    struct ops_tensor *t;
+    int32_t status = own(ev, tensor, &t);
+    if (status)
+        return status;
+    s->kept[s->n_kept++] = t;
+    ops_finish(ev, t, ev->task->tensors[tensor].dtype);
+    out->struct_size = sizeof *out;
+    out->tensor = tensor;
+    out->n = t->n;
+    out->value = t->v;
+    out->bound = t->e;
+    return RUNG_OK;
+}
+
+static int32_t keep_outputs(struct ops_self *s, struct ops_eval *ev,
+                            struct rung_reference_output *outputs, uint32_t n_outputs)
+{
+    uint32_t n = 0;
+    int32_t status = RUNG_OK;
+    s->kept = calloc(ev->task->n_tensors + 1, sizeof(struct ops_tensor *));
+    if (!s->kept)
+        return ops_no_memory(&ev->who);
+    for (uint32_t i = 0; i < ev->task->n_tensors && !status; i++) {
+        if (!ev->outputs[i])
+            continue;
+        if (n == n_outputs)
+            return ops_fail(&ev->who, RUNG_EINVAL, 0, "room for %u outputs is too little",
+                            n_outputs);
+        status = keep_output(s, ev, i, &outputs[n++]);
+    }
+    if (!status && n != n_outputs)
+        return ops_fail(&ev->who, RUNG_EINVAL, 0, "the task has %u outputs, not %u", n, n_outputs);
+    return status;
+}
+
+static int32_t evaluate(void *self, struct rung_call *call,
+                        const struct rung_reference_request *request,
+                        struct rung_reference_output *outputs, uint32_t n_outputs)
+{
+    struct ops_self *s = self;
+    struct ops_eval ev = evaluation(s, call, request->task, request->dims, 0);
+    forget(s);
+    int32_t status = check_views(&ev, request->tensors);
+    if (!status)
+        status = ops_eval_run(&ev, request->tensors);
+    if (!status)
+        status = keep_outputs(s, &ev, outputs, n_outputs);
+    ops_eval_end(&ev);
+    return status;
+}
+
+/* Bytes of every tensor once; an inout tensor is read and written. */
+static int32_t least_bytes(const struct ops_eval *ev, double *out)
+{
+    *out = 0;
+    for (uint32_t i = 0; i < ev->task->n_tensors; i++) {
+        const struct rung_tensor_spec *spec = &ev->task->tensors[i];
+        int64_t shape[RUNG_MAX_DIMS];
+        int32_t status = ops_task_shape(&ev->who, ev->task, ev->dims, i, shape);
+        if (status)
+            return status;
+        double bytes = rung_dtype_bits(spec->dtype) / 8.0;
+        for (uint32_t d = 0; d < spec->n_dims; d++)
+            bytes *= (double)shape[d];
+        *out += spec->role == RUNG_ROLE_INOUT ? 2 * bytes : bytes;
+    }
+    return RUNG_OK;
+}
+
+static int32_t work(void *self, struct rung_call *call, const struct rung_task *task,
+                    const int64_t *dims, struct rung_work *out)
+{
+    struct ops_eval ev = evaluation(self, call, task, dims, 1);
+    int32_t status = ops_eval_run(&ev, NULL);
+    if (!status)
+        status = least_bytes(&ev, &out->min_bytes);
+    out->flops = ev.flops;
+    ops_eval_end(&ev);
+    return status;
+}
+
+static const struct rung_option threads_option = {
+    .struct_size = sizeof(struct rung_option),
+    .type = RUNG_OPT_INT,
+    .flags = RUNG_OPT_ADVANCED,
+    .name = "threads",
+    .default_text = "0",
+    .unit = "threads",
+    .summary = "Threads of one evaluation; 0: as many as the process may use, at most 32",
+    .min = 0,
+    .max = 32};
+static const struct rung_option *const options[] = {&threads_option, NULL};
+
+static const struct rung_reference_ops reference_ops = {
+    .struct_size = sizeof(struct rung_reference_ops),
+    .check = check,
+    .evaluate = evaluate,
+    .work = work,
+};
+
+static const struct rung_factory factory = {
+    .struct_size = sizeof(struct rung_factory),
+    .thread_model = RUNG_SERIAL_INSTANCE,
+    .kind = RUNG_KIND_REFERENCE,
+    .name = "ops",
+    .summary = "Evaluates a graph of PyTorch-like operators in float64, with error bounds",
+    .doc = "The task's reference.graph holds statements `name = expression` separated by `;`. "
+           "Every output\n"
+           "of the task must be assigned. Operators have PyTorch's names and meaning and broadcast "
+           "as\n"
+           "there. Each element of the result comes with the largest error that an honest kernel "
+           "of the\n"
+           "task's precision can make.",
+    .options = options,
+    .ops = &reference_ops,
+    .create = create,
+    .destroy = destroy,
+};
+
+static const struct rung_factory *const factories[] = {&factory, NULL};
+
+static const struct rung_plugin plugin = {
+    .magic = RUNG_PLUGIN_MAGIC,
+    .struct_size = sizeof(struct rung_plugin),
+    .abi_major = RUNG_ABI_MAJOR,
+    .abi_draft = RUNG_ABI_DRAFT,
+    .id = "org.rung.reference.ops",
+    .version = "0.1.0",
+    .vendor = "rung",
+    .licence = "Apache-2.0",
+    .factories = factories,
+};
+
+RUNG_PLUGIN_ENTRY(uint32_t host_major, uint32_t host_draft)
+{
+    return host_major == RUNG_ABI_MAJOR && host_draft == RUNG_ABI_DRAFT ? &plugin : NULL;
+}

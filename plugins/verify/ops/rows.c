@@ -1,0 +1,191 @@
+/*
+ * Rows of a tensor along a set of dimensions: gathers each into contiguous memory (or points at it
+ * where it already is), for operators that see one row at a time.
+ */
+#include "ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How the elements of a tensor split into rows. */
+struct lanes {
+    uint32_t n_kept, n_reduced;
+    int64_t kept[RUNG_MAX_DIMS], kept_stride[RUNG_MAX_DIMS];
+    int64_t reduced[RUNG_MAX_DIMS], reduced_stride[RUNG_MAX_DIMS];
+    uint64_t n_rows, n; /* n: elements of a row */
+    int64_t *offset;    /* of each element from the row's first; NULL: contiguous */
+};
+
+/* All rows of one operator; parts of it run at once. */
+struct job {
+    struct lanes lanes;
+    const struct ops_tensor *a;
+    struct ops_tensor *r;
+    const struct ops_arith *ar;
+    ops_reduce_fn reduce; /* or scan */
+    const struct ops_row_options *opt;
+    ops_scan_fn scan;
+    _Atomic int failed; /* a part had no memory */
+};
+
+static void split(const struct ops_tensor *a, uint32_t axes, struct lanes *l)
+{
+    int64_t strides[RUNG_MAX_DIMS], stride = 1;
+    *l = (struct lanes){.n_rows = 1, .n = 1};
+    for (uint32_t d = a->n_dims; d-- > 0; stride *= a->dims[d])
+        strides[d] = stride;
+    for (uint32_t d = 0; d < a->n_dims; d++) {
+        if (axes >> d & 1) {
+            l->reduced[l->n_reduced] = a->dims[d];
+            l->reduced_stride[l->n_reduced++] = strides[d];
+            l->n *= (uint64_t)a->dims[d];
+        } else {
+            l->kept[l->n_kept] = a->dims[d];
+            l->kept_stride[l->n_kept++] = strides[d];
+            l->n_rows *= (uint64_t)a->dims[d];
+        }
+    }
+}
+
+/* Steps an index over `dims`; the offset follows. */
+static void step(uint32_t n, const int64_t *dims, const int64_t *strides, int64_t *index,
+                 int64_t *at)
+{
+    for (uint32_t d = n; d-- > 0;) {
+        *at += strides[d];
+        if (++index[d] < dims[d])
+            return;
+        *at -= strides[d] * dims[d];
+        index[d] = 0;
+    }
+}
+
+static int32_t lanes_open(struct ops_eval *ev, const struct ops_tensor *a, uint32_t axes,
+                          struct lanes *l)
+{
+    int64_t index[RUNG_MAX_DIMS] = {0}, at = 0;
+    split(a, axes, l);
+    if (ev->dry || axes >> (a->n_dims - l->n_reduced) == (1u << l->n_reduced) - 1)
+        return RUNG_OK;
+    l->offset = malloc(l->n * sizeof *l->offset);
+    if (!l->offset)
+        return ops_no_memory(&ev->who);
+    for (uint64_t i = 0; i < l->n; i++) {
+        l->offset[i] = at;
+        step(l->n_reduced, l->reduced, l->reduced_stride, index, &at);
+    }
+    return RUNG_OK;
+}
+
+/* The row that starts at `at`; v and e hold gathered elements, e zeros where there are no errors.
+ */
+static struct ops_row gather(const struct job *j, int64_t at, double *v, double *e)
+{
+    const struct ops_tensor *a = j->a;
+    const int64_t *offset = j->lanes.offset;
+    struct ops_row row = {.n = j->lanes.n, .v = a->v + at, .e = a->e ? a->e + at : e};
+    if (!offset)
+        return row;
+    for (uint64_t i = 0; i < row.n; i++)
+        v[i] = a->v[at + offset[i]];
+    for (uint64_t i = 0; a->e && i < row.n; i++)
+        e[i] = a->e[at + offset[i]];
+    row.v = v;
+    row.e = e;
+    return row;
+}
+
+static void scan_row(const struct job *j, const struct ops_row *row, int64_t at, double *v,
+                     double *e)
+{
+    const int64_t *offset = j->lanes.offset;
+    if (!offset) {
+        j->scan(row, j->r->v + at, j->r->e + at, j->ar);
+        return;
+    }
+    j->scan(row, v, e, j->ar);
+    for (uint64_t i = 0; i < row->n; i++) {
+        j->r->v[at + offset[i]] = v[i];
+        j->r->e[at + offset[i]] = e[i];
+    }
+}
+
+static int64_t row_start(const struct lanes *l, uint64_t row, int64_t *index)
+{
+    int64_t at = 0;
+    for (uint32_t d = l->n_kept; d-- > 0; row /= (uint64_t)l->kept[d]) {
+        index[d] = (int64_t)(row % (uint64_t)l->kept[d]);
+        at += index[d] * l->kept_stride[d];
+    }
+    return at;
+}
+
+/* Rows [first, end), with buffers of its own: a gathered row, and a result that is scattered. */
+static void run_rows(void *ctx, uint64_t first, uint64_t end)
+{
+    struct job *j = ctx;
+    uint64_t n = j->lanes.n;
+    int64_t index[RUNG_MAX_DIMS] = {0}, at = row_start(&j->lanes, first, index);
+    double *buffer = calloc(j->lanes.offset ? 4 * n : n, sizeof *buffer);
+    if (!buffer) {
+        j->failed = 1;
+        return;
+    }
+    for (uint64_t i = first; i < end; i++) {
+        struct ops_row row = gather(j, at, buffer + n, buffer);
+        if (j->scan) {
+            scan_row(j, &row, at, buffer + 2 * n, buffer + 3 * n);
+        } else {
+            struct ops_num x = j->reduce(&row, j->opt, j->ar);
+            j->r->v[i] = x.v;
+            j->r->e[i] = x.e;
+        }
+        step(j->lanes.n_kept, j->lanes.kept, j->lanes.kept_stride, index, &at);
+    }
+    free(buffer);
+}
+
+/* Fills in the job's result tensor and runs it. Consumes a. */
+static int32_t run_job(struct ops_eval *ev, struct job *j, uint32_t axes, uint32_t n_dims,
+                       const int64_t *dims, struct ops_tensor *a, struct ops_tensor **out)
+{
+    *out = NULL;
+    j->a = a;
+    j->ar = &ev->arith;
+    int32_t status = lanes_open(ev, a, axes, &j->lanes);
+    if (!status)
+        status = ops_tensor_new(ev, n_dims, dims, 1, out);
+    j->r = *out;
+    if (!status && !ev->dry)
+        ops_parallel(ev->threads, j->lanes.n_rows, OPS_GRAIN / j->lanes.n + 1, run_rows, j);
+    if (j->failed) {
+        status = ops_no_memory(&ev->who);
+        ops_tensor_drop(*out);
+        *out = NULL;
+    }
+    free(j->lanes.offset);
+    ops_tensor_drop(a);
+    return status;
+}
+
+int32_t ops_reduce(struct ops_eval *ev, ops_reduce_fn f, const struct ops_row_options *opt,
+                   double flops, uint32_t axes, int keepdim, struct ops_tensor *a,
+                   struct ops_tensor **out)
+{
+    struct job job = {.reduce = f, .opt = opt};
+    int64_t dims[RUNG_MAX_DIMS];
+    uint32_t n_dims = 0;
+    for (uint32_t d = 0; d < a->n_dims; d++)
+        if (keepdim || !(axes >> d & 1))
+            dims[n_dims++] = axes >> d & 1 ? 1 : a->dims[d];
+    ev->flops += flops * (double)a->n;
+    return run_job(ev, &job, axes, n_dims, dims, a, out);
+}
+
+int32_t ops_scan(struct ops_eval *ev, ops_scan_fn f, double flops, uint32_t axes,
+                 struct ops_tensor *a, struct ops_tensor **out)
+{
+    struct job job = {.scan = f};
+    ev->flops += flops * (double)a->n;
+    return run_job(ev, &job, axes, a->n_dims, a->dims, a, out);
+}
