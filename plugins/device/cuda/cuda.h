@@ -1,0 +1,55 @@
+/*
+ * What the files of the device share. One instance holds the primary context of one GPU and one
+ * stream, on which everything is queued in order. After a fault that the context can't recover
+ * from, or a kernel that does not end, the instance is dead: nothing waits for the GPU any more, so
+ * that the process can end.
+ */
+#ifndef CUDA_CUDA_H
+#define CUDA_CUDA_H
+
+#include "driver.h"
+#include <rung/device.h>
+
+struct cuda {
+    const struct rung_host *host;
+    int ordinal;
+    struct cuda_driver driver;
+    cu_device device;
+    cu_context context;
+    cu_stream stream;
+    int started, dead;
+    char name[256], id[64], arch[16], version[32];
+    struct rung_device_info info;
+};
+
+struct rung_buffer {
+    cu_address base;    /* as allocated */
+    cu_address address; /* aligned */
+    uint64_t bytes;
+};
+
+/* ---- launch.c ---- */
+
+int32_t cuda_load(void *self, struct rung_call *call, const struct rung_artifact *artifact,
+                  struct rung_module **out, struct rung_fault *fault);
+void cuda_unload(void *self, struct rung_module *module);
+int32_t cuda_launch(void *self, struct rung_call *call, const struct rung_launch *launch,
+                    struct rung_fault *fault);
+int32_t cuda_sync(void *self, struct rung_call *call, struct rung_fault *fault);
+
+/* ---- wait.c ---- */
+
+/* Makes the context current; RUNG_EUNAVAILABLE once the instance is dead. */
+int32_t cuda_enter(struct cuda *self, struct rung_call *call);
+/*
+ * Waits for the stream. *result is CU_OK, the stream's error, or CU_LAUNCH_TIMEOUT past the call's
+ * deadline; in the latter two cases the instance is dead. RUNG_ECANCELLED when the call is
+ * cancelled (dead as well).
+ */
+int32_t cuda_wait(struct cuda *self, struct rung_call *call, cu_result *result);
+/* Waits after a copy: a fault of an earlier launch is then an error. */
+int32_t cuda_settle(struct cuda *self, struct rung_call *call, const char *what);
+/* A driver's answer as a fault of a kernel; code "" for CU_OK. */
+void cuda_fault(struct cuda *self, cu_result result, const char *what, struct rung_fault *fault);
+
+#endif

@@ -1,0 +1,370 @@
+/*
+ * A stand-in for libcuda.so.1, so that the device's own code is tried where there is no GPU: memory
+ * is the host's, the kernels of test_cuda.c are C, and their faults stick as the real ones do. A
+ * process, one thread.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int result;
+typedef uint64_t address;
+
+enum { MOST = 64, MAX_SHARED = 232448, DEFAULT_SHARED = 49152 };
+static struct {
+    char *memory;
+    size_t bytes;
+} blocks[MOST];
+static result sticky;
+static int spinning, context;
+static struct function {
+    const char *name;
+    int shared;
+} functions[] = {{"twice", DEFAULT_SHARED},
+                 {"poke", DEFAULT_SHARED},
+                 {"spin", DEFAULT_SHARED},
+                 {"stop", DEFAULT_SHARED},
+                 {"shared_user", DEFAULT_SHARED}};
+
+#define EXPORT __attribute__((visibility("default")))
+#define ENTER                                                                                      \
+    do {                                                                                           \
+        if (sticky)                                                                                \
+            return sticky;                                                                         \
+    } while (0)
+
+static int inside(address at, size_t bytes)
+{
+    for (int i = 0; i < MOST; i++) {
+        address base = (address)(uintptr_t)blocks[i].memory;
+        if (base && at >= base && at - base <= blocks[i].bytes &&
+            bytes <= blocks[i].bytes - (at - base))
+            return 1;
+    }
+    return 0;
+}
+
+EXPORT result cuInit(unsigned flags)
+{
+    return flags ? 1 : 0;
+}
+
+EXPORT result cuDriverGetVersion(int *v)
+{
+    *v = 13000;
+    return 0;
+}
+
+EXPORT result cuGetErrorName(result r, const char **text)
+{
+    static char name[32];
+    snprintf(name, sizeof name, "CUDA_ERROR_%d", r);
+    *text = name;
+    return 0;
+}
+
+EXPORT result cuGetErrorString(result r, const char **text)
+{
+    return cuGetErrorName(r, text);
+}
+
+EXPORT result cuDeviceGetCount(int *n)
+{
+    *n = 1;
+    return 0;
+}
+
+EXPORT result cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return ordinal == 0 ? 0 : 101;
+}
+
+EXPORT result cuDeviceGetName(char *name, int len, int device)
+{
+    (void)device;
+    snprintf(name, (size_t)len, "Fake GPU");
+    return 0;
+}
+
+EXPORT result cuDeviceGetUuid_v2(unsigned char *uuid, int device)
+{
+    (void)device;
+    for (int i = 0; i < 16; i++)
+        uuid[i] = (unsigned char)(17 * i);
+    return 0;
+}
+
+EXPORT result cuDeviceGetAttribute(int *value, int which, int device)
+{
+    (void)device;
+    switch (which) {
+    case 1:
+        *value = 1024;
+        return 0;
+    case 16:
+        *value = 132;
+        return 0;
+    case 38:
+        *value = 50 << 20;
+        return 0;
+    case 75:
+        *value = 9;
+        return 0;
+    case 76:
+        *value = 0;
+        return 0;
+    case 97:
+        *value = MAX_SHARED;
+        return 0;
+    default:
+        return 1;
+    }
+}
+
+EXPORT result cuDevicePrimaryCtxRetain(void **out, int device)
+{
+    (void)device;
+    *out = &context;
+    context++;
+    return 0;
+}
+
+EXPORT result cuDevicePrimaryCtxRelease_v2(int device)
+{
+    (void)device;
+    context--;
+    return 0;
+}
+
+EXPORT result cuCtxSetCurrent(void *c)
+{
+    return c == &context ? 0 : 201;
+}
+
+EXPORT result cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+    *free_bytes = *total = (size_t)4 << 30;
+    return 0;
+}
+
+EXPORT result cuMemAlloc_v2(address *out, size_t bytes)
+{
+    ENTER;
+    if (bytes > (size_t)4 << 30)
+        return 2;
+    for (int i = 0; i < MOST; i++)
+        if (!blocks[i].memory) {
+            blocks[i].memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+            blocks[i].bytes = bytes;
+            *out = (address)(uintptr_t)blocks[i].memory;
+            return 0;
+        }
+    return 2;
+}
+
+EXPORT result cuMemFree_v2(address at)
+{
+    for (int i = 0; i < MOST; i++)
+        if (blocks[i].memory && (address)(uintptr_t)blocks[i].memory == at) {
+            free(blocks[i].memory);
+            blocks[i].memory = NULL;
+            return sticky;
+        }
+    return 1;
+}
+
+static void *pointer(address at)
+{
+    return (void *)(uintptr_t)at;
+}
+
+EXPORT result cuMemcpyHtoDAsync_v2(address to, const void *from, size_t n, void *stream)
+{
+    (void)stream;
+    ENTER;
+    if (!inside(to, n))
+        return 1;
+    memcpy(pointer(to), from, n);
+    return 0;
+}
+
+EXPORT result cuMemcpyDtoHAsync_v2(void *to, address from, size_t n, void *stream)
+{
+    (void)stream;
+    ENTER;
+    if (!inside(from, n))
+        return 1;
+    memcpy(to, pointer(from), n);
+    return 0;
+}
+
+EXPORT result cuMemcpyDtoDAsync_v2(address to, address from, size_t n, void *stream)
+{
+    (void)stream;
+    ENTER;
+    if (!inside(to, n) || !inside(from, n) || (to < from + n && from < to + n))
+        return 1;
+    memcpy(pointer(to), pointer(from), n);
+    return 0;
+}
+
+EXPORT result cuMemsetD8Async(address to, unsigned char v, size_t n, void *stream)
+{
+    (void)stream;
+    ENTER;
+    if (!inside(to, n))
+        return 1;
+    memset(pointer(to), v, n);
+    return 0;
+}
+
+EXPORT result cuMemsetD32Async(address to, unsigned v, size_t n, void *stream)
+{
+    (void)stream;
+    ENTER;
+    if (to % 4 || !inside(to, n * 4))
+        return 1;
+    for (size_t i = 0; i < n; i++)
+        memcpy((char *)pointer(to) + 4 * i, &v, 4);
+    return 0;
+}
+
+EXPORT result cuModuleLoadDataEx(void **out, const void *code, unsigned n, int *options,
+                                 void **values)
+{
+    ENTER;
+    if (n != 2 || options[0] != 5 || options[1] != 6)
+        return 1;
+    if (strncmp(code, ".version", 8) != 0) {
+        snprintf(values[0], (size_t)(uintptr_t)values[1], "the code is nonsense");
+        return 218;
+    }
+    *out = malloc(1);
+    return 0;
+}
+
+EXPORT result cuModuleUnload(void *module)
+{
+    free(module);
+    return sticky;
+}
+
+EXPORT result cuModuleGetFunction(void **out, void *module, const char *name)
+{
+    (void)module;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (strcmp(functions[i].name, name) == 0) {
+            *out = &functions[i];
+            return 0;
+        }
+    return 500;
+}
+
+EXPORT result cuFuncSetAttribute(void *f, int attribute, int value)
+{
+    ENTER;
+    if (attribute != 8 || value > MAX_SHARED)
+        return 1;
+    ((struct function *)f)->shared = value;
+    return 0;
+}
+
+static void twice(const char *p, uint64_t threads)
+{
+    uint64_t x, y;
+    uint32_t n;
+    memcpy(&x, p, 8);
+    memcpy(&y, p + 8, 8);
+    memcpy(&n, p + 16, 4);
+    for (uint64_t i = 0; i < n && i < threads; i++)
+        ((float *)pointer(y))[i] = 2 * ((float *)pointer(x))[i];
+}
+
+static void poke(const char *p)
+{
+    uint64_t y, offset;
+    memcpy(&y, p, 8);
+    memcpy(&offset, p + 8, 8);
+    if ((y + offset) % 4)
+        sticky = 716;
+    else if (!inside(y + offset, 4))
+        sticky = 700;
+    else
+        memset(pointer(y + offset), 0, 4);
+}
+
+EXPORT result cuLaunchKernel(void *fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                             unsigned by, unsigned bz, unsigned shared, void *stream, void **params,
+                             void **extra)
+{
+    const struct function *f = fn;
+    (void)stream;
+    ENTER;
+    if (params || !gx || !gy || !gz || (uint64_t)bx * by * bz > 1024 ||
+        shared > (unsigned)f->shared)
+        return 1;
+    if (extra && ((uintptr_t)extra[0] != 1 || (uintptr_t)extra[2] != 2 || extra[4]))
+        return 1;
+    const char *block = extra ? extra[1] : NULL;
+    if (strcmp(f->name, "twice") == 0)
+        twice(block, (uint64_t)gx * bx);
+    else if (strcmp(f->name, "poke") == 0)
+        poke(block);
+    else if (strcmp(f->name, "spin") == 0)
+        spinning = 1;
+    else if (strcmp(f->name, "stop") == 0)
+        sticky = 719;
+    else
+        *(uint32_t *)pointer(*(const uint64_t *)(const void *)block) = 1234;
+    return 0;
+}
+
+EXPORT result cuStreamCreate(void **out, unsigned flags)
+{
+    *out = malloc(1);
+    return flags == 1 ? 0 : 1;
+}
+
+EXPORT result cuStreamDestroy_v2(void *stream)
+{
+    free(stream);
+    return 0;
+}
+
+EXPORT result cuStreamQuery(void *stream)
+{
+    (void)stream;
+    ENTER;
+    return spinning ? 600 : 0;
+}
+
+EXPORT result cuEventCreate(void **out, unsigned flags)
+{
+    (void)flags;
+    ENTER;
+    *out = malloc(1);
+    return 0;
+}
+
+EXPORT result cuEventDestroy_v2(void *event)
+{
+    free(event);
+    return 0;
+}
+
+EXPORT result cuEventRecord(void *event, void *stream)
+{
+    (void)event, (void)stream;
+    ENTER;
+    return 0;
+}
+
+EXPORT result cuEventElapsedTime(float *ms, void *from, void *to)
+{
+    (void)from, (void)to;
+    ENTER;
+    *ms = 0.01f;
+    return 0;
+}
