@@ -64,8 +64,11 @@ const char *rung_json_text(const cJSON *object, const char *name, const char *fa
 double rung_json_number(const cJSON *object, const char *name, double fallback)
 {
     const cJSON *item = rung_json_get(object, name);
+    double v;
     if (cJSON_IsNumber(item))
         return item->valuedouble;
+    if (cJSON_IsRaw(item)) /* added by the calls below, and not printed yet */
+        return rung_parse_f64(item->valuestring, &v) ? v : fallback;
     if (!cJSON_IsString(item))
         return fallback;
     if (strcmp(item->valuestring, "inf") == 0)
@@ -79,7 +82,7 @@ int64_t rung_json_i64(const cJSON *object, const char *name, int64_t fallback)
 {
     const cJSON *item = rung_json_get(object, name);
     int64_t v;
-    if (cJSON_IsString(item) && rung_parse_i64(item->valuestring, &v))
+    if ((cJSON_IsString(item) || cJSON_IsRaw(item)) && rung_parse_i64(item->valuestring, &v))
         return v;
     if (!cJSON_IsNumber(item) || !(fabs(item->valuedouble) <= 9007199254740992.0) ||
         item->valuedouble != floor(item->valuedouble))
@@ -102,7 +105,7 @@ void rung_json_add_f64(cJSON *object, const char *name, double value)
     }
     snprintf(text, sizeof text, "%.17g", value);
     if (!strpbrk(text, ".e"))
-        strcat(text, ".0");
+        memcpy(text + strlen(text), ".0", 3);
     cJSON_AddRawToObject(object, name, text);
 }
 

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LEVEL_UNSET = 99, MAX_SECRETS = 64 };
+enum { LEVEL_UNSET = 99 };
 
 static _Atomic uint32_t level = LEVEL_UNSET;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char *secrets[MAX_SECRETS];
+static char **secrets;
 static size_t n_secrets;
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
@@ -38,15 +38,24 @@ void rung_log_level(uint32_t new_level)
     atomic_store(&level, new_level);
 }
 
+/* Called with the lock held. */
+static bool secret_known(const char *secret)
+{
+    for (size_t i = 0; i < n_secrets; i++)
+        if (strcmp(secrets[i], secret) == 0)
+            return true;
+    return false;
+}
+
 void rung_log_redact(const char *secret)
 {
     if (strlen(secret) < 4)
         return;
     pthread_mutex_lock(&lock);
-    if (n_secrets < MAX_SECRETS)
+    if (!secret_known(secret)) {
+        secrets = rung_xrealloc(secrets, (n_secrets + 1) * sizeof *secrets);
         secrets[n_secrets++] = rung_xstrdup(secret);
-    else
-        rung_die("more than %d secrets", MAX_SECRETS);
+    }
     pthread_mutex_unlock(&lock);
 }
 

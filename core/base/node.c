@@ -66,7 +66,7 @@ static cJSON *raw_number(const struct rung_node *node)
     else
         snprintf(text, sizeof text, "%.17g", node->f);
     if (node->type == RUNG_NODE_FLOAT && !strpbrk(text, ".e"))
-        strcat(text, ".0");
+        memcpy(text + strlen(text), ".0", 3);
     return cJSON_CreateRaw(text);
 }
 

@@ -26,9 +26,9 @@ static void print_row(const struct show_run *r, const struct show_candidate *c)
     size_t n = rung_utf8_cut(sentence, strlen(sentence), SENTENCE);
     char time[64] = "";
     if (c->time_ns > 0)
-        snprintf(time, sizeof time, "%.4g us", c->time_ns / 1e3);
+        snprintf(time, sizeof time, "%.4g us %s", c->time_ns / 1e3, c->time_kind);
     const char *verdict = c->accepted ? "accepted" : c->code[0] ? c->code : "not judged";
-    printf("%5u  %5u  %-20s %12s  %.*s%s\n", c->number, c->n_parents ? c->parents[0] : 0, verdict, time, (int)n,
+    printf("%5u  %5u  %-20s %17s  %.*s%s\n", c->number, c->n_parents ? c->parents[0] : 0, verdict, time, (int)n,
            sentence, sentence[n] ? "..." : "");
 }
 
@@ -37,7 +37,7 @@ static void print_run(const struct show_run *r, const char *dir)
     printf("%s: task %s, %u ideas, %u candidates, %llu replies; %s%s\n\n", dir, r->task, r->n_ideas,
            r->n_candidates, (unsigned long long)r->replies, r->stop ? "stopped: " : "running, or cut",
            r->stop ? r->stop : "");
-    printf("%5s  %5s  %-20s %12s  %s\n", "cand.", "from", "verdict", "time", "idea");
+    printf("%5s  %5s  %-20s %17s  %s\n", "cand.", "from", "verdict", "time", "idea");
     for (uint32_t i = 0; i < r->n_candidates; i++)
         print_row(r, &r->candidates[i]);
 }

@@ -11,17 +11,25 @@
 
 enum { MAX_TRIES = 4, FIRST_WAIT_MS = 500, MAX_WAIT_MS = 60000 };
 
+static const char *message_role(uint32_t role)
+{
+    static const char *const names[] = {"unknown", "system", "user", "assistant"};
+    return names[role <= RUNG_MSG_ASSISTANT ? role : 0];
+}
+
 void engine_prompt_hash(const char *role, const struct rung_message *messages, uint32_t n,
                         char hex[RUNG_SHA256_HEX])
 {
     struct rung_buf text = {0};
     rung_buf_puts(&text, role);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        rung_buf_printf(&text, "\n%s", message_role(messages[i].role));
         for (uint32_t p = 0; p < messages[i].n_parts; p++)
             if (messages[i].parts[p].kind == RUNG_PART_TEXT) {
                 rung_buf_putc(&text, '\n');
                 rung_buf_add(&text, messages[i].parts[p].text.ptr, messages[i].parts[p].text.len);
             }
+    }
     rung_sha256(text.ptr, text.len, hex);
     rung_buf_free(&text);
 }
@@ -58,14 +66,13 @@ static const struct engine_llm *pick(const struct engine *e, const char *role, c
 
 static cJSON *messages_json(const struct rung_message *messages, uint32_t n)
 {
-    static const char *const roles[] = {"", "system", "user", "assistant"};
     cJSON *list = cJSON_CreateArray();
     for (uint32_t i = 0; i < n; i++) {
         cJSON *m = cJSON_CreateObject();
         struct rung_buf text = {0};
         for (uint32_t p = 0; p < messages[i].n_parts; p++)
             rung_buf_add(&text, messages[i].parts[p].text.ptr, messages[i].parts[p].text.len);
-        cJSON_AddStringToObject(m, "role", roles[messages[i].role]);
+        cJSON_AddStringToObject(m, "role", message_role(messages[i].role));
         rung_json_add_text(m, "text", (struct rung_text){rung_buf_text(&text), text.len});
         cJSON_AddItemToArray(list, m);
         rung_buf_free(&text);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "engine/engine.h"
+#include "http/http.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +51,9 @@ static int32_t read_trees(struct engine *e, struct rung_diags *diags)
 static struct rung_instance *make_instance(struct engine *e, const char *kind, const struct rung_stage *stage,
                                            struct rung_diags *diags)
 {
-    static const struct rung_service services[] = {{RUNG_HOST_PLAN, &rung_plan_table, NULL}, {NULL, NULL, NULL}};
+    static const struct rung_service services[] = {{RUNG_HOST_PLAN, &rung_plan_table, NULL},
+                                                   {RUNG_HOST_HTTP, &rung_http_table, NULL},
+                                                   {NULL, NULL, NULL}};
     const struct rung_loaded *loaded;
     struct rung_instance *instance = NULL;
     struct rung_error err = rung_error_init();
