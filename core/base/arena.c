@@ -74,7 +74,8 @@ void *rung_arena_alloc(struct rung_arena *arena, uint64_t size, uint64_t align)
 {
     if (align == 0 || align > 64 || (align & (align - 1)) || size > (UINT64_MAX >> 2))
         return NULL;
-    if (arena->limit && size > arena->limit - (arena->used < arena->limit ? arena->used : arena->limit))
+    if (arena->limit &&
+        size > arena->limit - (arena->used < arena->limit ? arena->used : arena->limit))
         return NULL;
     struct block *block = arena->head;
     size_t start = block ? (block->used + align - 1) & ~(align - 1) : 0;

@@ -33,6 +33,7 @@ char *rung_arena_vprintf(struct rung_arena *arena, const char *format, va_list a
 void *rung_arena_need(struct rung_arena *arena, uint64_t size);
 
 /* n elements of a type. */
-#define RUNG_ARENA_NEW(arena, type, n) ((type *)rung_arena_need((arena), sizeof(type) * (uint64_t)(n)))
+#define RUNG_ARENA_NEW(arena, type, n)                                                             \
+    ((type *)rung_arena_need((arena), sizeof(type) * (uint64_t)(n)))
 
 #endif

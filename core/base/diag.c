@@ -32,8 +32,8 @@ void rung_diag_unknown(struct rung_diags *diags, const struct rung_node *group, 
             continue;
         const char *near = rung_nearest(c->name, known, n);
         if (near)
-            RUNG_DIAG_AT(diags, c, "%s has no setting '%s'; did you mean '%s'? (it knows: %s)", what,
-                         c->name, near, rung_buf_text(&all));
+            RUNG_DIAG_AT(diags, c, "%s has no setting '%s'; did you mean '%s'? (it knows: %s)",
+                         what, c->name, near, rung_buf_text(&all));
         else
             RUNG_DIAG_AT(diags, c, "%s has no setting '%s' (it knows: %s)", what, c->name,
                          rung_buf_text(&all));

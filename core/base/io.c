@@ -34,8 +34,8 @@ static int32_t read_fd(struct rung_arena *arena, int fd, const char *path, uint6
     if (!S_ISREG(st.st_mode))
         return rung_fail(err, RUNG_EIO, "", "%s: is not a regular file", path);
     if ((uint64_t)st.st_size > limit)
-        return rung_fail(err, RUNG_EIO, "", "%s: %lld bytes are more than the %llu allowed here", path,
-                         (long long)st.st_size, (unsigned long long)limit);
+        return rung_fail(err, RUNG_EIO, "", "%s: %lld bytes are more than the %llu allowed here",
+                         path, (long long)st.st_size, (unsigned long long)limit);
     char *data = rung_arena_need(arena, (uint64_t)st.st_size + 1);
     size_t used = 0;
     while (used < (size_t)st.st_size) {
@@ -52,8 +52,8 @@ static int32_t read_fd(struct rung_arena *arena, int fd, const char *path, uint6
     return RUNG_OK;
 }
 
-int32_t rung_read_file(struct rung_arena *arena, const char *path, uint64_t limit, struct rung_text *out,
-                       struct rung_error *err)
+int32_t rung_read_file(struct rung_arena *arena, const char *path, uint64_t limit,
+                       struct rung_text *out, struct rung_error *err)
 {
     /* O_NONBLOCK: a pipe in place of a file must not hang us; it is refused by its type. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -11,8 +11,8 @@ uint64_t rung_now_ns(void);
 int64_t rung_wall_ms(void);
 
 /* The file's bytes with a closing NUL, at most `limit` of them (else RUNG_EIO). */
-int32_t rung_read_file(struct rung_arena *arena, const char *path, uint64_t limit, struct rung_text *out,
-                       struct rung_error *err);
+int32_t rung_read_file(struct rung_arena *arena, const char *path, uint64_t limit,
+                       struct rung_text *out, struct rung_error *err);
 /* Writes a temporary file beside it, syncs, renames: readers see the old or the new one. */
 int32_t rung_write_file(const char *path, const void *bytes, uint64_t n, struct rung_error *err);
 /* All directories of the path, mode 0777 & ~umask. */

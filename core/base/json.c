@@ -121,7 +121,8 @@ void rung_json_add_i64(cJSON *object, const char *name, int64_t value)
 
 void rung_json_add_text(cJSON *object, const char *name, struct rung_text text)
 {
-    /* A NUL would cut the text silently and broken UTF-8 would break the reader: both are replaced. */
+    /* A NUL would cut the text silently and broken UTF-8 would break the reader: both are replaced.
+     */
     struct rung_buf clean = {0};
     for (size_t i = 0; i < text.len;) {
         size_t n = 1;

@@ -20,7 +20,8 @@ double rung_json_number(const cJSON *object, const char *name, double fallback);
 int64_t rung_json_i64(const cJSON *object, const char *name, int64_t fallback);
 bool rung_json_bool(const cJSON *object, const char *name, bool fallback);
 
-/* Adds with all 17 digits; inf and NaN as the texts "inf", "-inf", "nan" (rung_json_number reads them). */
+/* Adds with all 17 digits; inf and NaN as the texts "inf", "-inf", "nan" (rung_json_number reads
+ * them). */
 void rung_json_add_f64(cJSON *object, const char *name, double value);
 /* Adds as a number when a double holds it exactly, else as a text. */
 void rung_json_add_i64(cJSON *object, const char *name, int64_t value);

@@ -6,7 +6,8 @@
 
 #include <rung/plugin.h>
 
-/* Least level that is shown; RUNG_LOG_WARN at start, or what RUNG_LOG names (debug info warn error). */
+/* Least level that is shown; RUNG_LOG_WARN at start, or what RUNG_LOG names (debug info warn
+ * error). */
 void rung_log_level(uint32_t level);
 /* Words that never reach a log: every occurrence of `secret` (4 bytes or more) becomes "***". */
 void rung_log_redact(const char *secret);

@@ -7,8 +7,8 @@
 
 enum { MAX_DEPTH = 32 };
 
-struct rung_node *rung_node_new(struct rung_arena *arena, enum rung_node_type type, const char *name,
-                                const char *file, int line)
+struct rung_node *rung_node_new(struct rung_arena *arena, enum rung_node_type type,
+                                const char *name, const char *file, int line)
 {
     struct rung_node *node = RUNG_ARENA_NEW(arena, struct rung_node, 1);
     *node = (struct rung_node){.type = type, .file = file, .line = line, .s = ""};

@@ -29,12 +29,12 @@ struct rung_node {
     const char *s;
     struct rung_node *first; /* children of groups and lists, in order */
     struct rung_node *next;  /* sibling */
-    bool used; /* set by the readers, so that unknown keys can be named */
+    bool used;               /* set by the readers, so that unknown keys can be named */
 };
 
 /* A new node with a copied name (may be NULL). */
-struct rung_node *rung_node_new(struct rung_arena *arena, enum rung_node_type type, const char *name,
-                                const char *file, int line);
+struct rung_node *rung_node_new(struct rung_arena *arena, enum rung_node_type type,
+                                const char *name, const char *file, int line);
 /* Child of a group by name, or NULL; marks it used. */
 struct rung_node *rung_node_get(const struct rung_node *group, const char *name);
 /* Appends a child. */
@@ -44,7 +44,8 @@ size_t rung_node_count(const struct rung_node *node);
 /* "a string", "an integer", ... for messages. */
 const char *rung_node_type_name(enum rung_node_type type);
 
-/* JSON without loss of types (floats keep a fraction or exponent). The caller deletes the result. */
+/* JSON without loss of types (floats keep a fraction or exponent). The caller deletes the result.
+ */
 cJSON *rung_node_to_json(const struct rung_node *node);
 /* The tree of a JSON value; file names the origin in messages. NULL when nested deeper than 32. */
 struct rung_node *rung_node_from_json(struct rung_arena *arena, const cJSON *json, const char *name,

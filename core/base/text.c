@@ -138,7 +138,7 @@ static bool parse_unit(const char *text, const struct unit *units, double *out)
 
 bool rung_parse_duration(const char *text, double *seconds)
 {
-    static const struct unit units[] = {{"", 1},    {"s", 1},      {"ms", 1e-3}, {"m", 60},
+    static const struct unit units[] = {{"", 1},     {"s", 1},    {"ms", 1e-3}, {"m", 60},
                                         {"min", 60}, {"h", 3600}, {"d", 86400}, {NULL, 0}};
     return parse_unit(text, units, seconds);
 }
@@ -146,9 +146,10 @@ bool rung_parse_duration(const char *text, double *seconds)
 bool rung_parse_bytes(const char *text, int64_t *bytes)
 {
     static const struct unit units[] = {
-        {"", 1},       {"B", 1},           {"kB", 1e3},          {"MB", 1e6},
-        {"GB", 1e9},   {"KiB", 1 << 10},   {"MiB", 1 << 20},     {"GiB", 1 << 30},
-        {"TiB", (double)(1ll << 40)}, {NULL, 0}};
+        {"", 1},          {"B", 1},         {"kB", 1e3},
+        {"MB", 1e6},      {"GB", 1e9},      {"KiB", 1 << 10},
+        {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", (double)(1ll << 40)},
+        {NULL, 0}};
     double v;
     if (!parse_unit(text, units, &v) || v > 9e15)
         return false;

@@ -21,8 +21,8 @@ int cli_helper(int argc, char **argv);
 
 /* One option of a subcommand. */
 struct cli_option {
-    const char *name;   /* "--json" */
-    const char *value;  /* name of its value for the help, or NULL: a switch */
+    const char *name;  /* "--json" */
+    const char *value; /* name of its value for the help, or NULL: a switch */
     const char *help;
     bool repeat;
     const char **texts; /* where values go (an array for repeat) */
@@ -32,18 +32,19 @@ struct cli_option {
 
 struct cli_command {
     const char *name;
-    const char *usage;   /* arguments after the name */
-    const char *summary; /* paragraphs for --help */
+    const char *usage;                /* arguments after the name */
+    const char *summary;              /* paragraphs for --help */
     const struct cli_option *options; /* ended by a NULL name */
     size_t min_args, max_args;
 };
 
 /*
- * Reads options into their places and gives the other arguments in args (room for max_args). Returns
- * their number, or -1 when the command is over: *status is then 0 after --help, 2 after an error,
- * which has been told.
+ * Reads options into their places and gives the other arguments in args (room for max_args).
+ * Returns their number, or -1 when the command is over: *status is then 0 after --help, 2 after an
+ * error, which has been told.
  */
-int cli_parse(const struct cli_command *command, int argc, char **argv, const char **args, int *status);
+int cli_parse(const struct cli_command *command, int argc, char **argv, const char **args,
+              int *status);
 
 /* Prints "rung: message" of an error and returns its exit status. */
 int cli_fail(const struct rung_error *err);

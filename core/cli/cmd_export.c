@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- Cassettes -------------------------------------------------------------------------------------- */
+/* ---- Cassettes ---- */
 
 struct cassette {
     struct rung_journal *journal;
@@ -78,7 +78,8 @@ static char *header(const struct cassette *c)
     return line;
 }
 
-static int32_t export_cassette(struct rung_journal *journal, const char *path, struct rung_error *err)
+static int32_t export_cassette(struct rung_journal *journal, const char *path,
+                               struct rung_error *err)
 {
     struct cassette c = {.journal = journal};
     struct rung_buf all = {0};
@@ -100,7 +101,7 @@ static int32_t export_cassette(struct rung_journal *journal, const char *path, s
     return status;
 }
 
-/* ---- Candidates ---------------------------------------------------------------------------------------- */
+/* ---- Candidates ---- */
 
 static const struct show_candidate *best_of(const struct show_run *r)
 {
@@ -113,23 +114,23 @@ static const struct show_candidate *best_of(const struct show_run *r)
     return best;
 }
 
-static int32_t write_bundle(struct rung_arena *arena, const struct show_candidate *c, const char *dir,
-                            struct rung_error *err)
+static int32_t write_bundle(struct rung_arena *arena, const struct show_candidate *c,
+                            const char *dir, struct rung_error *err)
 {
     cJSON *json = rung_json_parse(c->bundle, strlen(c->bundle));
     const struct rung_bundle *bundle = json ? rung_bundle_from_json(arena, json, err) : NULL;
     cJSON_Delete(json);
     if (!bundle)
-        return rung_fail(err, RUNG_EIO, "journal.record", "candidate %u: its source in the journal is damaged",
-                         c->number);
+        return rung_fail(err, RUNG_EIO, "journal.record",
+                         "candidate %u: its source in the journal is damaged", c->number);
     int32_t status = rung_bundle_write(bundle, dir, NULL, NULL, err);
     if (!status)
         fprintf(stderr, "%s/%s\n", dir, bundle->files[bundle->entry].path);
     return status;
 }
 
-static int32_t write_stored(struct rung_journal *journal, struct rung_arena *arena, const struct show_variant *v,
-                            const char *dir, struct rung_error *err)
+static int32_t write_stored(struct rung_journal *journal, struct rung_arena *arena,
+                            const struct show_variant *v, const char *dir, struct rung_error *err)
 {
     int32_t status = RUNG_OK;
     for (size_t i = 0; i < v->n_stored && !status; i++) {
@@ -146,8 +147,8 @@ static int32_t write_stored(struct rung_journal *journal, struct rung_arena *are
     return status;
 }
 
-static int32_t export_candidate(struct rung_journal *journal, struct rung_arena *arena, const char *number,
-                                const char *dir, struct rung_error *err)
+static int32_t export_candidate(struct rung_journal *journal, struct rung_arena *arena,
+                                const char *number, const char *dir, struct rung_error *err)
 {
     struct show_run run;
     int32_t status = show_load(journal, arena, &run, err);
@@ -155,7 +156,8 @@ static int32_t export_candidate(struct rung_journal *journal, struct rung_arena 
         return status;
     const struct show_candidate *c = number ? show_candidate(&run, number) : best_of(&run);
     if (!c || !c->bundle)
-        return rung_fail(err, RUNG_ENOTFOUND, "", number ? "candidate '%s' has no source" : "%sno candidate was accepted",
+        return rung_fail(err, RUNG_ENOTFOUND, "",
+                         number ? "candidate '%s' has no source" : "%sno candidate was accepted",
                          number ? number : "");
     status = write_bundle(arena, c, dir, err);
     for (const struct show_variant *v = c->variants; v && !status; v = v->next)
@@ -168,15 +170,24 @@ int cli_export(int argc, char **argv)
 {
     const char *cassette = NULL, *dir = NULL, *args[2] = {NULL, NULL};
     int status = 0;
-    const struct cli_option options[] = {
-        {.name = "--cassette", .value = "FILE", .help = "all replies, as llm/replay reads them", .texts = &cassette},
-        {.name = "-o", .value = "DIR", .help = "source, PTX and CUBIN of the candidate", .texts = &dir},
-        {0}};
-    const struct cli_command command = {
-        .name = "export", .usage = "RUN [CANDIDATE] -o DIR  |  RUN --cassette FILE",
-        .summary = "Writes the winner of a run (or another candidate) to a folder, or the run's replies to a cassette\n"
-                   "from which llm/replay serves them again.",
-        .options = options, .min_args = 1, .max_args = 2};
+    const struct cli_option options[] = {{.name = "--cassette",
+                                          .value = "FILE",
+                                          .help = "all replies, as llm/replay reads them",
+                                          .texts = &cassette},
+                                         {.name = "-o",
+                                          .value = "DIR",
+                                          .help = "source, PTX and CUBIN of the candidate",
+                                          .texts = &dir},
+                                         {0}};
+    const struct cli_command command = {.name = "export",
+                                        .usage = "RUN [CANDIDATE] -o DIR  |  RUN --cassette FILE",
+                                        .summary =
+                                            "Writes the winner of a run (or another candidate) to "
+                                            "a folder, or the run's replies to a cassette\n"
+                                            "from which llm/replay serves them again.",
+                                        .options = options,
+                                        .min_args = 1,
+                                        .max_args = 2};
     if (cli_parse(&command, argc, argv, args, &status) < 0)
         return status;
     if (!cassette == !dir) {

@@ -1,6 +1,7 @@
 /*
- * `rung plugin list|info`. Files are opened in a child of their own, so that one which crashes while
- * it is loaded is named and the others are still told. The child prints what it finds as JSON.
+ * `rung plugin list|info`. Files are opened in a child of their own, so that one which crashes
+ * while it is loaded is named and the others are still told. The child prints what it finds as
+ * JSON.
  */
 #include "base/die.h"
 #include "base/io.h"
@@ -22,12 +23,12 @@
 enum { MAX_SCAN = 1 << 20 };
 extern char **environ;
 
-/* ---- The child: one file as JSON -------------------------------------------------------------------- */
+/* ---- The child: one file as JSON ---- */
 
 static cJSON *option_json(const struct rung_option *o)
 {
-    static const char *const types[] = {"", "bool", "int", "float", "string", "enum", "path", "duration",
-                                        "bytes", "strings", "ints", "secret"};
+    static const char *const types[] = {"",     "bool",     "int",   "float",   "string", "enum",
+                                        "path", "duration", "bytes", "strings", "ints",   "secret"};
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "name", o->name);
     cJSON_AddStringToObject(json, "type", types[o->type]);
@@ -95,7 +96,7 @@ static int scan(const char *path, bool insecure)
     return CLI_OK;
 }
 
-/* ---- The parent ---------------------------------------------------------------------------------------- */
+/* ---- The parent ---- */
 
 static void read_all(int fd, struct rung_buf *out)
 {
@@ -114,7 +115,8 @@ static cJSON *crashed(const char *path, int status)
         snprintf(text, sizeof text, "crashed while it was loaded (signal %d, %s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
     else
-        snprintf(text, sizeof text, "ended the process that loaded it (status %d)", WEXITSTATUS(status));
+        snprintf(text, sizeof text, "ended the process that loaded it (status %d)",
+                 WEXITSTATUS(status));
     struct rung_buf message = {0};
     rung_buf_printf(&message, "%s: %s", path, text);
     cJSON_AddStringToObject(json, "path", path);
@@ -130,8 +132,12 @@ static cJSON *scan_in_child(const char *path, bool insecure)
     struct rung_buf out = {0};
     posix_spawn_file_actions_t actions;
     const char *exe = rung_exe_path();
-    char *argv[] = {(char *)"rung", (char *)"plugin", (char *)"scan", (char *)path,
-                    insecure ? (char *)"--allow-insecure-plugins" : NULL, NULL};
+    char *argv[] = {(char *)"rung",
+                    (char *)"plugin",
+                    (char *)"scan",
+                    (char *)path,
+                    insecure ? (char *)"--allow-insecure-plugins" : NULL,
+                    NULL};
     if (!exe || pipe(fds) != 0)
         rung_die("can't start a child: %s", strerror(errno));
     posix_spawn_file_actions_init(&actions);
@@ -147,7 +153,8 @@ static cJSON *scan_in_child(const char *path, bool insecure)
     close(fds[0]);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    cJSON *json = status == 0 ? rung_json_parse(rung_buf_text(&out), out.len) : crashed(path, status);
+    cJSON *json =
+        status == 0 ? rung_json_parse(rung_buf_text(&out), out.len) : crashed(path, status);
     rung_buf_free(&out);
     return json ? json : crashed(path, status);
 }
@@ -165,7 +172,8 @@ static void print_list_row(const cJSON *json)
 
 static void print_option(const cJSON *o)
 {
-    const char *fallback = rung_json_text(o, "default", NULL), *unit = rung_json_text(o, "unit", NULL);
+    const char *fallback = rung_json_text(o, "default", NULL),
+               *unit = rung_json_text(o, "unit", NULL);
     printf("    %-16s %-9s", rung_json_text(o, "name", ""), rung_json_text(o, "type", ""));
     if (rung_json_bool(o, "required", false))
         printf(" required");
@@ -190,26 +198,29 @@ static void print_info(const cJSON *json)
         return;
     }
     printf("%s\n  id %s, version %s, by %s, licence %s\n  sha256 %s\n  plugin ABI %u draft %u\n",
-           rung_json_text(json, "path", ""), rung_json_text(json, "id", ""), rung_json_text(json, "version", ""),
-           rung_json_text(json, "vendor", ""), rung_json_text(json, "licence", ""),
-           rung_json_text(json, "sha256", ""), RUNG_ABI_MAJOR, RUNG_ABI_DRAFT);
+           rung_json_text(json, "path", ""), rung_json_text(json, "id", ""),
+           rung_json_text(json, "version", ""), rung_json_text(json, "vendor", ""),
+           rung_json_text(json, "licence", ""), rung_json_text(json, "sha256", ""), RUNG_ABI_MAJOR,
+           RUNG_ABI_DRAFT);
     cJSON_ArrayForEach(f, rung_json_get(json, "factories"))
     {
-        printf("\n  %s '%s' (%s): %s\n", rung_json_text(f, "kind", ""), rung_json_text(f, "name", ""),
-               rung_json_text(f, "threads", ""), rung_json_text(f, "summary", ""));
+        printf("\n  %s '%s' (%s): %s\n", rung_json_text(f, "kind", ""),
+               rung_json_text(f, "name", ""), rung_json_text(f, "threads", ""),
+               rung_json_text(f, "summary", ""));
         if (rung_json_get(f, "doc"))
             printf("\n%s\n", rung_json_text(f, "doc", ""));
         cJSON_ArrayForEach(o, rung_json_get(f, "options")) print_option(o);
     }
 }
 
-/* ---- Which files ------------------------------------------------------------------------------------------ */
+/* ---- Which files ---- */
 
 static bool has_factory(const cJSON *json, const char *name)
 {
     const cJSON *f;
-    cJSON_ArrayForEach(f, rung_json_get(json, "factories")) if (!strcmp(rung_json_text(f, "name", ""), name))
-        return true;
+    cJSON_ArrayForEach(f,
+                       rung_json_get(json, "factories")) if (!strcmp(rung_json_text(f, "name", ""),
+                                                                     name)) return true;
     return false;
 }
 
@@ -263,13 +274,19 @@ int cli_plugin(int argc, char **argv)
     int status = 0;
     const struct cli_option options[] = {
         {.name = "--json", .help = "JSON on standard output", .flag = &json},
-        {.name = "--allow-insecure-plugins", .help = "load plugin files that others may write", .flag = &insecure},
+        {.name = "--allow-insecure-plugins",
+         .help = "load plugin files that others may write",
+         .flag = &insecure},
         {0}};
     const struct cli_command command = {
-        .name = "plugin", .usage = "list | info NAME|FILE.so [--json]",
-        .summary = "Lists the plugins of the search path, or tells one's version, hash, thread model and options,\n"
+        .name = "plugin",
+        .usage = "list | info NAME|FILE.so [--json]",
+        .summary = "Lists the plugins of the search path, or tells one's version, hash, thread "
+                   "model and options,\n"
                    "all from its own tables. Each file is loaded in a process of its own.",
-        .options = options, .min_args = 1, .max_args = 2};
+        .options = options,
+        .min_args = 1,
+        .max_args = 2};
     if (cli_parse(&command, argc, argv, args, &status) < 0)
         return status;
     if (strcmp(args[0], "list") == 0 && !args[1])

@@ -9,21 +9,39 @@ int cli_run(int argc, char **argv)
     const char *sets[64], *args[1] = {NULL};
     int status = 0;
     const struct cli_option options[] = {
-        {.name = "--task", .value = "FILE", .help = "task file; else the pipeline's", .texts = &o.task},
-        {.name = "--set", .value = "PATH=VALUE", .help = "a setting of the pipeline, such as search.rounds=3",
-         .repeat = true, .texts = sets, .count = &o.n_sets},
-        {.name = "--out", .value = "DIR", .help = "run folder; else runs/<task>-<time>", .texts = &o.out},
-        {.name = "--resume", .value = "DIR", .help = "go on with a run that was cut", .texts = &o.resume},
+        {.name = "--task",
+         .value = "FILE",
+         .help = "task file; else the pipeline's",
+         .texts = &o.task},
+        {.name = "--set",
+         .value = "PATH=VALUE",
+         .help = "a setting of the pipeline, such as search.rounds=3",
+         .repeat = true,
+         .texts = sets,
+         .count = &o.n_sets},
+        {.name = "--out",
+         .value = "DIR",
+         .help = "run folder; else runs/<task>-<time>",
+         .texts = &o.out},
+        {.name = "--resume",
+         .value = "DIR",
+         .help = "go on with a run that was cut",
+         .texts = &o.resume},
         {.name = "--json", .help = "one JSON object on standard output", .flag = &o.json},
         {.name = "--quiet", .help = "no progress", .flag = &o.quiet},
-        {.name = "--allow-insecure-plugins", .help = "load plugin files that others may write",
+        {.name = "--allow-insecure-plugins",
+         .help = "load plugin files that others may write",
          .flag = &o.insecure_plugins},
         {0}};
     const struct cli_command command = {
-        .name = "run", .usage = "PIPELINE [options]  |  --resume DIR [options]",
-        .summary = "Runs a pipeline on its task: asks the model for ideas and kernels, judges every one, keeps\n"
-                   "the best. Everything is in the run folder's journal; best.cu there is the winner.",
-        .options = options, .max_args = 1};
+        .name = "run",
+        .usage = "PIPELINE [options]  |  --resume DIR [options]",
+        .summary =
+            "Runs a pipeline on its task: asks the model for ideas and kernels, judges every one, "
+            "keeps\n"
+            "the best. Everything is in the run folder's journal; best.cu there is the winner.",
+        .options = options,
+        .max_args = 1};
     int n = cli_parse(&command, argc, argv, args, &status);
     if (n < 0)
         return status;
@@ -32,7 +50,8 @@ int cli_run(int argc, char **argv)
         return CLI_USAGE;
     }
     if (o.resume && (o.task || o.out)) {
-        fprintf(stderr, "rung run: --task and --out do not go with --resume: the run has its own\n");
+        fprintf(stderr,
+                "rung run: --task and --out do not go with --resume: the run has its own\n");
         return CLI_USAGE;
     }
     o.pipeline = args[0];

@@ -18,7 +18,7 @@ static void print_time(double ns, const char *kind)
         printf("%.4g us %s", ns / 1e3, kind);
 }
 
-/* ---- The whole run -------------------------------------------------------------------------------- */
+/* ---- The whole run ---- */
 
 static void print_row(const struct show_run *r, const struct show_candidate *c)
 {
@@ -28,15 +28,15 @@ static void print_row(const struct show_run *r, const struct show_candidate *c)
     if (c->time_ns > 0)
         snprintf(time, sizeof time, "%.4g us %s", c->time_ns / 1e3, c->time_kind);
     const char *verdict = c->accepted ? "accepted" : c->code[0] ? c->code : "not judged";
-    printf("%5u  %5u  %-20s %17s  %.*s%s\n", c->number, c->n_parents ? c->parents[0] : 0, verdict, time, (int)n,
-           sentence, sentence[n] ? "..." : "");
+    printf("%5u  %5u  %-20s %17s  %.*s%s\n", c->number, c->n_parents ? c->parents[0] : 0, verdict,
+           time, (int)n, sentence, sentence[n] ? "..." : "");
 }
 
 static void print_run(const struct show_run *r, const char *dir)
 {
     printf("%s: task %s, %u ideas, %u candidates, %llu replies; %s%s\n\n", dir, r->task, r->n_ideas,
-           r->n_candidates, (unsigned long long)r->replies, r->stop ? "stopped: " : "running, or cut",
-           r->stop ? r->stop : "");
+           r->n_candidates, (unsigned long long)r->replies,
+           r->stop ? "stopped: " : "running, or cut", r->stop ? r->stop : "");
     printf("%5s  %5s  %-20s %17s  %s\n", "cand.", "from", "verdict", "time", "idea");
     for (uint32_t i = 0; i < r->n_candidates; i++)
         print_row(r, &r->candidates[i]);
@@ -71,7 +71,8 @@ static cJSON *run_json(const struct show_run *r)
         cJSON_AddStringToObject(json, "stop", r->stop);
     else
         cJSON_AddNullToObject(json, "stop");
-    cJSON *ideas = cJSON_AddArrayToObject(json, "ideas"), *list = cJSON_AddArrayToObject(json, "candidates");
+    cJSON *ideas = cJSON_AddArrayToObject(json, "ideas"),
+          *list = cJSON_AddArrayToObject(json, "candidates");
     for (uint32_t i = 0; i < r->n_ideas; i++) {
         cJSON *idea = cJSON_CreateObject();
         cJSON_AddNumberToObject(idea, "number", i + 1);
@@ -85,7 +86,7 @@ static cJSON *run_json(const struct show_run *r)
     return json;
 }
 
-/* ---- One candidate ------------------------------------------------------------------------------------ */
+/* ---- One candidate ---- */
 
 static const struct rung_bundle *bundle_of(struct rung_arena *arena, const struct show_candidate *c)
 {
@@ -108,7 +109,8 @@ static void print_variants(const struct show_candidate *c)
 static void print_candidate(const struct show_run *r, const struct show_candidate *c)
 {
     const struct rung_bundle *bundle = bundle_of(r->arena, c);
-    printf("candidate %u: %s%s", c->number, c->accepted ? "accepted" : c->code, c->accepted ? ", " : "\n");
+    printf("candidate %u: %s%s", c->number, c->accepted ? "accepted" : c->code,
+           c->accepted ? ", " : "\n");
     if (c->accepted) {
         print_time(c->time_ns, c->time_kind);
         putchar('\n');
@@ -162,7 +164,8 @@ static int show(const struct show_run *r, const char *dir, const char *number, b
     }
     const struct show_candidate *c = show_candidate(r, number);
     if (!c) {
-        fprintf(stderr, "rung show: %s has no candidate '%s'; there are 1 to %u\n", dir, number, r->n_candidates);
+        fprintf(stderr, "rung show: %s has no candidate '%s'; there are 1 to %u\n", dir, number,
+                r->n_candidates);
         return CLI_USAGE;
     }
     if (json)
@@ -179,10 +182,14 @@ int cli_show(int argc, char **argv)
     const struct cli_option options[] = {
         {.name = "--json", .help = "one JSON object on standard output", .flag = &json}, {0}};
     const struct cli_command command = {
-        .name = "show", .usage = "RUN [CANDIDATE] [--json]",
-        .summary = "Tells what a run did, from its journal: every candidate with its idea, verdict and time; or one\n"
+        .name = "show",
+        .usage = "RUN [CANDIDATE] [--json]",
+        .summary = "Tells what a run did, from its journal: every candidate with its idea, verdict "
+                   "and time; or one\n"
                    "candidate with its source and all its verdicts. Works while the run goes on.",
-        .options = options, .min_args = 1, .max_args = 2};
+        .options = options,
+        .min_args = 1,
+        .max_args = 2};
     if (cli_parse(&command, argc, argv, args, &status) < 0)
         return status;
     struct rung_journal *journal = NULL;

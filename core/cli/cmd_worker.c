@@ -12,13 +12,18 @@ int cli_worker(int argc, char **argv)
     const char *executor = NULL;
     int64_t fd = 0;
     int status = 0;
-    const struct cli_option options[] = {
-        {.name = "--executor", .value = "FD", .help = "(internal) be the executor on this descriptor", .texts = &executor},
-        {0}};
+    const struct cli_option options[] = {{.name = "--executor",
+                                          .value = "FD",
+                                          .help = "(internal) be the executor on this descriptor",
+                                          .texts = &executor},
+                                         {0}};
     const struct cli_command command = {
-        .name = "worker", .usage = "",
-        .summary = "Judges candidates for an orchestrator on standard input and output (docs/worker-protocol.md).\n"
-                   "A pipeline's workers may put a launch prefix before it: srun, ssh, docker run, ...",
+        .name = "worker",
+        .usage = "",
+        .summary =
+            "Judges candidates for an orchestrator on standard input and output "
+            "(docs/worker-protocol.md).\n"
+            "A pipeline's workers may put a launch prefix before it: srun, ssh, docker run, ...",
         .options = options};
     if (cli_parse(&command, argc, argv, NULL, &status) < 0)
         return status;

@@ -25,15 +25,18 @@ enum { N_SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
 
 static void help(FILE *to)
 {
-    fputs("rung " RUNG_VERSION ": lets language models write CUDA kernels, and believes nothing that they say\n\n"
+    fputs("rung " RUNG_VERSION
+          ": lets language models write CUDA kernels, and believes nothing that they say\n\n"
           "usage: rung COMMAND [arguments]   (rung COMMAND --help tells more)\n\n",
           to);
     for (size_t i = 0; i < N_SUBCOMMANDS; i++)
         if (subcommands[i].summary)
             fprintf(to, "  %-8s %s\n", subcommands[i].name, subcommands[i].summary);
-    fputs("\nexit status: 0 accepted or done; 1 rejected, inconclusive or nothing found; 2 bad usage or\n"
+    fputs("\nexit status: 0 accepted or done; 1 rejected, inconclusive or nothing found; 2 bad "
+          "usage or\n"
           "configuration; 3 the environment (no device, no key, unsupported)\n"
-          "environment: RUNG_LOG=debug|info|warn|error, RUNG_PLUGIN_PATH, RUNG_DATA_DIR, RUNG_CUDA_HOME\n",
+          "environment: RUNG_LOG=debug|info|warn|error, RUNG_PLUGIN_PATH, RUNG_DATA_DIR, "
+          "RUNG_CUDA_HOME\n",
           to);
 }
 
@@ -63,7 +66,8 @@ int main(int argc, char **argv)
         puts("rung " RUNG_VERSION);
         return CLI_OK;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         help(stdout);
         return CLI_OK;
     }

@@ -11,12 +11,14 @@ static void help(const struct cli_command *c)
         puts("\noptions:");
     for (const struct cli_option *o = c->options; o->name; o++) {
         char left[64];
-        snprintf(left, sizeof left, "%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
+        snprintf(left, sizeof left, "%s%s%s", o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
         printf("  %-26s %s\n", left, o->help);
     }
 }
 
-static int usage_error(const struct cli_command *c, int *status, const char *what, const char *which)
+static int usage_error(const struct cli_command *c, int *status, const char *what,
+                       const char *which)
 {
     fprintf(stderr, "rung %s: %s%s\nusage: rung %s %s\n", c->name, what, which, c->name, c->usage);
     *status = CLI_USAGE;
@@ -40,8 +42,8 @@ static int unknown_option(const struct cli_command *c, const char *arg, int *sta
         n++;
     }
     const char *near = rung_nearest(arg, names, n);
-    fprintf(stderr, "rung %s: unknown option %s%s%s%s\n", c->name, arg, near ? "; did you mean " : "",
-            near ? near : "", near ? "?" : "");
+    fprintf(stderr, "rung %s: unknown option %s%s%s%s\n", c->name, arg,
+            near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     return usage_error(c, status, "see rung --help for ", c->name);
 }
 
@@ -106,7 +108,12 @@ int cli_fail(const struct rung_error *err)
 {
     fprintf(stderr, "rung: %s\n", err->message);
     switch (err->code) {
-    case RUNG_EINVAL: case RUNG_ECONFIG: case RUNG_ENOTFOUND: case RUNG_EMISUSE: return CLI_USAGE;
-    default: return CLI_ENVIRONMENT;
+    case RUNG_EINVAL:
+    case RUNG_ECONFIG:
+    case RUNG_ENOTFOUND:
+    case RUNG_EMISUSE:
+        return CLI_USAGE;
+    default:
+        return CLI_ENVIRONMENT;
     }
 }

@@ -13,7 +13,8 @@ static const char *copy(struct show_run *r, const cJSON *json, const char *name)
 }
 
 /* Room for number `n`; the journal is hostile, so a number is bounded. */
-static void *room(struct rung_arena *arena, void *old, uint32_t used, uint32_t *cap, uint32_t n, size_t size)
+static void *room(struct rung_arena *arena, void *old, uint32_t used, uint32_t *cap, uint32_t n,
+                  size_t size)
 {
     if (n <= *cap)
         return old;
@@ -31,12 +32,16 @@ static struct show_candidate *candidate_at(struct show_run *r, int64_t number)
 {
     if (number < 1 || number > MAX_NUMBER)
         return NULL;
-    r->candidates = room(r->arena, r->candidates, r->n_candidates, &r->cap_candidates, (uint32_t)number,
-                         sizeof *r->candidates);
+    r->candidates = room(r->arena, r->candidates, r->n_candidates, &r->cap_candidates,
+                         (uint32_t)number, sizeof *r->candidates);
     while (r->n_candidates < (uint32_t)number) {
         struct show_candidate *c = &r->candidates[r->n_candidates++];
-        *c = (struct show_candidate){.number = r->n_candidates, .code = "", .message = "", .point = "",
-                                     .note = "", .time_kind = ""};
+        *c = (struct show_candidate){.number = r->n_candidates,
+                                     .code = "",
+                                     .message = "",
+                                     .point = "",
+                                     .note = "",
+                                     .time_kind = ""};
     }
     return &r->candidates[number - 1];
 }
@@ -46,12 +51,14 @@ static void take_idea(struct show_run *r, const cJSON *json)
     int64_t number = rung_json_i64(json, "number", 0);
     if (number < 1 || number > MAX_NUMBER)
         return;
-    r->ideas = room(r->arena, r->ideas, r->n_ideas, &r->cap_ideas, (uint32_t)number, sizeof *r->ideas);
+    r->ideas =
+        room(r->arena, r->ideas, r->n_ideas, &r->cap_ideas, (uint32_t)number, sizeof *r->ideas);
     while (r->n_ideas < (uint32_t)number)
         r->ideas[r->n_ideas++] = (struct show_idea){.sentence = "", .category = ""};
-    r->ideas[number - 1] = (struct show_idea){
-        .parent = (uint32_t)rung_json_i64(json, "parent", 0), .round = (uint32_t)rung_json_i64(json, "round", 0),
-        .sentence = copy(r, json, "sentence"), .category = copy(r, json, "category")};
+    r->ideas[number - 1] = (struct show_idea){.parent = (uint32_t)rung_json_i64(json, "parent", 0),
+                                              .round = (uint32_t)rung_json_i64(json, "round", 0),
+                                              .sentence = copy(r, json, "sentence"),
+                                              .category = copy(r, json, "category")};
 }
 
 static void take_candidate(struct show_run *r, const cJSON *json)
@@ -87,8 +94,10 @@ static void take_stored(struct show_run *r, struct show_variant *v, const cJSON 
 static struct show_variant *variant_of(struct show_run *r, const cJSON *json)
 {
     struct show_variant *v = RUNG_ARENA_NEW(r->arena, struct show_variant, 1);
-    *v = (struct show_variant){.point = copy(r, json, "point"), .verdict = copy(r, json, "verdict"),
-                               .code = copy(r, json, "code"), .message = copy(r, json, "message"),
+    *v = (struct show_variant){.point = copy(r, json, "point"),
+                               .verdict = copy(r, json, "verdict"),
+                               .code = copy(r, json, "code"),
+                               .message = copy(r, json, "message"),
                                .time_kind = copy(r, json, "time_kind"),
                                .time_ns = rung_json_number(json, "time_ns", 0)};
     take_stored(r, v, json);
@@ -122,7 +131,8 @@ static bool visit(void *ctx, const struct rung_record *record)
     struct show_run *r = ctx;
     const char *type = record->type;
     if (strcmp(type, "run") == 0) {
-        const cJSON *name = rung_json_get(rung_json_get(rung_json_get(record->json, "task"), "group"), "name");
+        const cJSON *name =
+            rung_json_get(rung_json_get(rung_json_get(record->json, "task"), "group"), "name");
         r->task = copy(r, name, "text");
     } else if (strcmp(type, "idea") == 0) {
         take_idea(r, record->json);

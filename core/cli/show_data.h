@@ -17,8 +17,8 @@ struct show_candidate {
     uint32_t parents[4], n_parents;
     bool repair, accepted;
     const char *note, *code, *message, *point, *time_kind;
-    double time_ns; /* of the best accepted variant; 0 none */
-    char *bundle;   /* JSON text; NULL when no reply held one */
+    double time_ns;                /* of the best accepted variant; 0 none */
+    char *bundle;                  /* JSON text; NULL when no reply held one */
     struct show_variant *variants; /* of all attempts, in order */
 };
 

@@ -1,6 +1,7 @@
 /*
- * Configuration files: libconfig to a settings tree with file and line, merging of `base`, user file
- * and --set, and the typed pipeline. Results live in the caller's arena; any thread, one an arena.
+ * Configuration files: libconfig to a settings tree with file and line, merging of `base`, user
+ * file and --set, and the typed pipeline. Results live in the caller's arena; any thread, one an
+ * arena.
  */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
@@ -11,13 +12,16 @@
 
 /*
  * One file as a tree. Syntax errors, integers that do not fit 64 bits (libconfig 1.5 wraps them
- * silently, so the text is checked too), files over 1 MiB and unreadable ones go to diags. NULL then.
+ * silently, so the text is checked too), files over 1 MiB and unreadable ones go to diags. NULL
+ * then.
  */
-struct rung_node *rung_config_load(struct rung_arena *arena, const char *path, struct rung_diags *diags);
+struct rung_node *rung_config_load(struct rung_arena *arena, const char *path,
+                                   struct rung_diags *diags);
 /* The same of a text (for --set and tests). */
 struct rung_node *rung_config_parse(struct rung_arena *arena, const char *text, const char *file,
                                     struct rung_diags *diags);
-/* over wins: groups merge key by key, lists and scalars replace. Returns the merged tree (base is changed). */
+/* over wins: groups merge key by key, lists and scalars replace. Returns the merged tree (base is
+ * changed). */
 struct rung_node *rung_config_merge(struct rung_arena *arena, struct rung_node *base,
                                     const struct rung_node *over);
 /*
@@ -27,36 +31,40 @@ struct rung_node *rung_config_merge(struct rung_arena *arena, struct rung_node *
 bool rung_config_set(struct rung_arena *arena, struct rung_node *root, const char *assignment,
                      struct rung_diags *diags);
 /*
- * A pipeline or task file with all it stands on: built-in (data:pipelines/builtin.cfg, pipelines only),
- * the user's file (XDG_CONFIG_HOME/rung/rung.cfg, pipelines only), the chain of `base` (at most 16,
- * cycles refused), the file, then each --set. path NULL: without a file of one's own.
+ * A pipeline or task file with all it stands on: built-in (data:pipelines/builtin.cfg, pipelines
+ * only), the user's file (XDG_CONFIG_HOME/rung/rung.cfg, pipelines only), the chain of `base` (at
+ * most 16, cycles refused), the file, then each --set. path NULL: without a file of one's own.
  */
-struct rung_node *rung_config_pipeline(struct rung_arena *arena, const char *path, const char *data_dir,
-                                       const char *const *sets, size_t n_sets, struct rung_diags *diags);
-struct rung_node *rung_config_task(struct rung_arena *arena, const char *path, struct rung_diags *diags);
+struct rung_node *rung_config_pipeline(struct rung_arena *arena, const char *path,
+                                       const char *data_dir, const char *const *sets, size_t n_sets,
+                                       struct rung_diags *diags);
+struct rung_node *rung_config_task(struct rung_arena *arena, const char *path,
+                                   struct rung_diags *diags);
 
 /* One plugin in use: its name and its own settings. */
 struct rung_stage {
-    const char *name;   /* instance name: `name`, else the plugin's */
-    const char *plugin; /* name or path */
+    const char *name;                 /* instance name: `name`, else the plugin's */
+    const char *plugin;               /* name or path */
     const struct rung_node *settings; /* the whole group; NULL: none */
     /* rungs only */
-    const char *on;   /* device name that it needs, or NULL */
+    const char *on; /* device name that it needs, or NULL */
     /* llm only */
     const char *const *roles; /* NULL-terminated; NULL: all */
     double weight;
 };
 
 struct rung_worker_spec {
-    const char *const *launch; /* argument vector before `rung worker`; NULL-terminated; may be empty */
-    const char *rung;          /* the rung executable at the other end; NULL: this one */
-    const char *device;        /* "auto", or a device plugin's name */
+    const char *const
+        *launch;        /* argument vector before `rung worker`; NULL-terminated; may be empty */
+    const char *rung;   /* the rung executable at the other end; NULL: this one */
+    const char *device; /* "auto", or a device plugin's name */
     const struct rung_node *settings;
     uint32_t count;
 };
 
 struct rung_limits {
-    double start_s, compile_s, check_s, time_s; /* deadlines of stages: worker start, compile, a rung, timing */
+    double start_s, compile_s, check_s,
+        time_s;               /* deadlines of stages: worker start, compile, a rung, timing */
     uint32_t compile_repairs; /* replies after the first for one candidate that does not compile */
     uint32_t llm_parallel;    /* requests at once */
 };
@@ -73,11 +81,13 @@ struct rung_pipeline {
     const struct rung_stage *llms;
     uint32_t n_llms;
     struct rung_stage codegen, compiler, search;
-    const struct rung_stage *devices; /* settings of device plugins, in the order that "auto" tries them */
+    const struct rung_stage
+        *devices; /* settings of device plugins, in the order that "auto" tries them */
     uint32_t n_devices;
     const struct rung_stage *timers; /* the first whose needs the device meets is used */
     uint32_t n_timers;
-    const struct rung_stage *references; /* settings by plugin name; the task names the one in use */
+    const struct rung_stage
+        *references; /* settings by plugin name; the task names the one in use */
     uint32_t n_references;
     const struct rung_stage *rungs;
     uint32_t n_rungs;
@@ -90,10 +100,12 @@ struct rung_pipeline {
 };
 
 /*
- * Reads the typed pipeline; every fault of every key goes to diags, NULL then. Options of plugins are
- * checked by rung_options_read, by the caller. The task names its reference plugin; `references` only holds settings.
+ * Reads the typed pipeline; every fault of every key goes to diags, NULL then. Options of plugins
+ * are checked by rung_options_read, by the caller. The task names its reference plugin;
+ * `references` only holds settings.
  */
-const struct rung_pipeline *rung_pipeline_read(struct rung_arena *arena, const struct rung_node *root,
+const struct rung_pipeline *rung_pipeline_read(struct rung_arena *arena,
+                                               const struct rung_node *root,
                                                struct rung_diags *diags);
 
 /* Keys of a stage group that belong to the core, for rung_options_read. */

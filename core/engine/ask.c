@@ -82,12 +82,14 @@ static cJSON *messages_json(const struct rung_message *messages, uint32_t n)
 
 /* Written before the request is sent, so that a crash leaves a trace of what was paid for. */
 static int32_t record_request(struct engine *e, const char *key, const char *role, const char *llm,
-                              const struct rung_message *messages, uint32_t n, struct rung_error *err)
+                              const struct rung_message *messages, uint32_t n,
+                              struct rung_error *err)
 {
     cJSON *known = rung_journal_find(e->journal, "request", key, NULL);
     if (known) {
         cJSON_Delete(known);
-        rung_log(RUNG_LOG_INFO, "engine", "request %s was sent before the run was cut; sent again", key);
+        rung_log(RUNG_LOG_INFO, "engine", "request %s was sent before the run was cut; sent again",
+                 key);
         return RUNG_OK;
     }
     char hash[RUNG_SHA256_HEX];
@@ -104,7 +106,8 @@ static int32_t record_request(struct engine *e, const char *key, const char *rol
 
 static const char *finish_name(uint32_t finish)
 {
-    static const char *const names[] = {"", "stop", "length", "tool_calls", "refused", "reasoning", "context"};
+    static const char *const names[] = {"",        "stop",      "length", "tool_calls",
+                                        "refused", "reasoning", "context"};
     return finish < sizeof names / sizeof *names ? names[finish] : "";
 }
 
@@ -158,7 +161,8 @@ static void take_reply(struct engine *e, const cJSON *json, struct rung_arena *a
 {
     const cJSON *usage = rung_json_get(json, "usage");
     int64_t in = rung_json_i64(usage, "input", 0), cached = rung_json_i64(usage, "cache_read", 0);
-    int64_t made = rung_json_i64(usage, "output", 0), thought = rung_json_i64(usage, "reasoning", 0);
+    int64_t made = rung_json_i64(usage, "output", 0),
+            thought = rung_json_i64(usage, "reasoning", 0);
     pthread_mutex_lock(&e->lock);
     e->spent.calls++;
     e->spent.tokens_in += (uint64_t)(in > 0 ? in : 0) + (uint64_t)(cached > 0 ? cached : 0);
@@ -179,15 +183,17 @@ static void wait_ms(struct engine *e, uint64_t ms)
         nanosleep(&(struct timespec){.tv_nsec = 50 * 1000000}, NULL);
 }
 
-static int32_t complete(struct engine *e, const struct engine_llm *llm, const struct rung_llm_request *req,
-                        struct rung_arena *arena, struct rung_llm_response *out, struct rung_error *err)
+static int32_t complete(struct engine *e, const struct engine_llm *llm,
+                        const struct rung_llm_request *req, struct rung_arena *arena,
+                        struct rung_llm_response *out, struct rung_error *err)
 {
     uint64_t wait = FIRST_WAIT_MS;
     int32_t status = RUNG_OK;
     for (int try = 0; try < MAX_TRIES; try++) {
         *err = rung_error_init();
         *out = (struct rung_llm_response){.struct_size = sizeof *out};
-        struct rung_call call = {.struct_size = sizeof call, .arena = arena, .cancel = e->cancel, .error = err};
+        struct rung_call call = {
+            .struct_size = sizeof call, .arena = arena, .cancel = e->cancel, .error = err};
         RUNG_INVOKE(status, llm->instance, struct rung_llm_ops, complete, &call, req, out);
         if (!worth_a_retry(status) || try + 1 == MAX_TRIES)
             return status;
@@ -206,17 +212,21 @@ static int32_t ask_model(struct engine *e, const char *key, const char *role,
 {
     const struct engine_llm *llm = pick(e, role, key);
     if (!llm)
-        return rung_fail(err, RUNG_ECONFIG, "llm.role", "%s: no llm of the pipeline has the role '%s'",
-                         e->pipeline->file, role);
+        return rung_fail(err, RUNG_ECONFIG, "llm.role",
+                         "%s: no llm of the pipeline has the role '%s'", e->pipeline->file, role);
     int32_t status = engine_may_call(e, err);
     if (!status)
         status = record_request(e, key, role, llm->stage->name, messages, n, err);
     if (status)
         return status;
     struct rung_llm_response response;
-    struct rung_llm_request request = {
-        .struct_size = sizeof request, .n_messages = n, .key = key, .role = role, .messages = messages,
-        .temperature = -1, .seed = e->seed};
+    struct rung_llm_request request = {.struct_size = sizeof request,
+                                       .n_messages = n,
+                                       .key = key,
+                                       .role = role,
+                                       .messages = messages,
+                                       .temperature = -1,
+                                       .seed = e->seed};
     uint64_t start = rung_now_ns();
     status = complete(e, llm, &request, arena, &response, err);
     if (status)

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static int32_t write_file(const char *dir, const char *name, struct rung_text text, struct rung_error *err)
+static int32_t write_file(const char *dir, const char *name, struct rung_text text,
+                          struct rung_error *err)
 {
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)

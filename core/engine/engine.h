@@ -1,6 +1,7 @@
 /*
- * The engine's own data, shared by its files. Threads: the main thread runs the loop and the policy;
- * a crew of threads carries out actions, each in its own arena; `lock` guards state and counters.
+ * The engine's own data, shared by its files. Threads: the main thread runs the loop and the
+ * policy; a crew of threads carries out actions, each in its own arena; `lock` guards state and
+ * counters.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -64,7 +65,8 @@ struct engine {
 };
 
 /* ---- setup.c ---- */
-/* Reads configuration (or, resuming, the journal's copy of it), loads plugins, opens the journal. */
+/* Reads configuration (or, resuming, the journal's copy of it), loads plugins, opens the journal.
+ */
 int32_t engine_open(struct engine *e, struct rung_error *err);
 /* Starts the workers. */
 int32_t engine_start(struct engine *e, struct rung_error *err);
@@ -115,8 +117,8 @@ const char *engine_prompt_repair(struct engine *e, struct rung_arena *arena, con
 
 /* ---- ideas.c ---- */
 /*
- * Reads the ideas of a reply (one a list item, "[category] Sentence.") and adds at most `count` that
- * are not there yet to the state, each with a journal record. Returns how many. [main]
+ * Reads the ideas of a reply (one a list item, "[category] Sentence.") and adds at most `count`
+ * that are not there yet to the state, each with a journal record. Returns how many. [main]
  */
 uint32_t engine_ideas_take(struct engine *e, const char *reply, uint32_t count, uint32_t parent);
 
@@ -132,12 +134,14 @@ int32_t engine_tune(struct engine *e, struct engine_candidate *c, const struct r
                     struct rung_error *err);
 
 /* ---- evaluate.c ---- */
-/* A job for the workers: answered from the journal when it was judged before. point NULL: the first. */
-int32_t engine_evaluate(struct engine *e, struct engine_candidate *c, uint32_t attempt, const char *point,
-                        struct rung_arena *arena, struct rung_outcome *out, uint64_t *seq,
-                        struct rung_error *err);
+/* A job for the workers: answered from the journal when it was judged before. point NULL: the
+ * first. */
+int32_t engine_evaluate(struct engine *e, struct engine_candidate *c, uint32_t attempt,
+                        const char *point, struct rung_arena *arena, struct rung_outcome *out,
+                        uint64_t *seq, struct rung_error *err);
 cJSON *engine_outcome_to_json(const struct rung_outcome *outcome);
-bool engine_outcome_from_json(const cJSON *json, struct rung_arena *arena, struct rung_outcome *out);
+bool engine_outcome_from_json(const cJSON *json, struct rung_arena *arena,
+                              struct rung_outcome *out);
 
 /* ---- progress.c ---- */
 struct engine_progress *engine_progress_new(struct engine *e);

@@ -33,7 +33,8 @@ static int32_t read_config(struct eval *v, struct rung_diags *diags)
     struct rung_node *root =
         rung_config_pipeline(v->arena, o->pipeline, rung_data_dir(), o->sets, o->n_sets, diags);
     if (root && o->device) {
-        const char *set = rung_arena_printf(v->arena, "workers=( { device = \"%s\"; count = 1; } )", o->device);
+        const char *set =
+            rung_arena_printf(v->arena, "workers=( { device = \"%s\"; count = 1; } )", o->device);
         rung_config_set(v->arena, root, set, diags);
     } else if (root) {
         rung_config_set(v->arena, root, "workers.0.count=1", diags);
@@ -48,21 +49,24 @@ static int32_t read_config(struct eval *v, struct rung_diags *diags)
 
 static int32_t load_codegen(struct eval *v, struct rung_diags *diags, struct rung_error *err)
 {
-    static const struct rung_service services[] = {{RUNG_HOST_PLAN, &rung_plan_table, NULL}, {NULL, NULL, NULL}};
+    static const struct rung_service services[] = {{RUNG_HOST_PLAN, &rung_plan_table, NULL},
+                                                   {NULL, NULL, NULL}};
     const struct rung_loaded *loaded;
     const struct rung_stage *stage = &v->pipeline->codegen;
     for (size_t i = 0; v->pipeline->plugin_path && v->pipeline->plugin_path[i]; i++)
         rung_registry_add_dir(v->registry, v->pipeline->plugin_path[i]);
     if (v->options->insecure_plugins)
         rung_registry_allow_insecure(v->registry);
-    int32_t status = rung_registry_load(v->registry, RUNG_KIND_CODEGEN, stage->plugin, &loaded, err);
+    int32_t status =
+        rung_registry_load(v->registry, RUNG_KIND_CODEGEN, stage->plugin, &loaded, err);
     if (status)
         return status;
-    const struct rung_options *options = rung_options_read(v->arena, loaded->factory, stage->settings,
-                                                           rung_stage_keys, rung_data_dir(), diags);
+    const struct rung_options *options = rung_options_read(
+        v->arena, loaded->factory, stage->settings, rung_stage_keys, rung_data_dir(), diags);
     if (!options)
         return rung_fail(err, RUNG_ECONFIG, "config", "the codegen's options are wrong");
-    status = rung_instance_new(loaded, options, stage->name, rung_data_dir(), services, &v->codegen, err);
+    status = rung_instance_new(loaded, options, stage->name, rung_data_dir(), services, &v->codegen,
+                               err);
     return status ? status : rung_instance_start(v->codegen, err);
 }
 
@@ -74,12 +78,12 @@ static int32_t read_kernel(struct eval *v, struct rung_reply_result *out, struct
     if (status)
         return status;
     *out = (struct rung_reply_result){.struct_size = sizeof *out};
-    RUNG_INVOKE(status, v->codegen, struct rung_codegen_ops, read_source, &call, v->task, v->options->kernel,
-                source, out);
+    RUNG_INVOKE(status, v->codegen, struct rung_codegen_ops, read_source, &call, v->task,
+                v->options->kernel, source, out);
     return status;
 }
 
-/* ---- Output ------------------------------------------------------------------------------------------ */
+/* ---- Output ---- */
 
 static const char *const verdicts[] = {"", "accepted", "rejected", "unsupported", "inconclusive"};
 
@@ -88,7 +92,8 @@ static void print_rungs(const cJSON *report)
     const cJSON *rung;
     cJSON_ArrayForEach(rung, rung_json_get(report, "rungs"))
     {
-        const char *code = rung_json_text(rung, "code", ""), *detail = rung_json_text(rung, "detail", "");
+        const char *code = rung_json_text(rung, "code", ""),
+                   *detail = rung_json_text(rung, "detail", "");
         fprintf(stderr, "  %-10s %-11s %s\n", rung_json_text(rung, "rung", "?"),
                 rung_json_text(rung, "status", "?"), code);
         if (detail[0])
@@ -111,8 +116,9 @@ static void print_time(const cJSON *report)
 
 static void print_report(const struct eval *v, const struct rung_outcome *o)
 {
-    fprintf(stderr, "%s%s%s: %s on task %s%s%s\n", verdicts[o->verdict], o->code[0] ? ", " : "", o->code,
-            v->options->kernel, v->task->name, o->point && o->point[0] ? ", " : "", o->point ? o->point : "");
+    fprintf(stderr, "%s%s%s: %s on task %s%s%s\n", verdicts[o->verdict], o->code[0] ? ", " : "",
+            o->code, v->options->kernel, v->task->name, o->point && o->point[0] ? ", " : "",
+            o->point ? o->point : "");
     if (v->pool)
         fprintf(stderr, "  device     %s\n", rung_pool_device(v->pool));
     print_rungs(o->report);
@@ -151,7 +157,7 @@ static cJSON *early_report(const struct rung_outcome *o)
     return json;
 }
 
-/* ---- The way ------------------------------------------------------------------------------------------- */
+/* ---- The way ---- */
 
 static uint32_t stages_of(const char *only)
 {
@@ -188,10 +194,16 @@ static void name_artifacts(const struct eval *v, const struct rung_outcome *o)
 static int32_t judge(struct eval *v, const struct rung_bundle *bundle, struct rung_outcome *out,
                      struct rung_error *err)
 {
-    struct rung_pool_spec spec = {
-        .registry = v->registry, .pipeline = v->pipeline, .task = v->task, .task_node = v->task_node,
-        .data_dir = rung_data_dir(), .store = save_artifact, .ctx = v};
-    struct rung_job job = {.label = v->options->kernel, .bundle = bundle, .point = v->options->point,
+    struct rung_pool_spec spec = {.registry = v->registry,
+                                  .pipeline = v->pipeline,
+                                  .task = v->task,
+                                  .task_node = v->task_node,
+                                  .data_dir = rung_data_dir(),
+                                  .store = save_artifact,
+                                  .ctx = v};
+    struct rung_job job = {.label = v->options->kernel,
+                           .bundle = bundle,
+                           .point = v->options->point,
                            .stages = stages_of(v->options->only)};
     int32_t status = rung_pool_new(&spec, &v->pool, err);
     return status ? status : rung_pool_run(v->pool, &job, v->arena, out, err);
@@ -233,7 +245,8 @@ static int report(struct eval *v, struct rung_outcome *out)
 
 int rung_eval_main(const struct rung_eval_options *options)
 {
-    struct eval v = {.options = options, .arena = rung_arena_new(), .registry = rung_registry_new()};
+    struct eval v = {
+        .options = options, .arena = rung_arena_new(), .registry = rung_registry_new()};
     struct rung_outcome out = {0};
     struct rung_error err = rung_error_init();
     if (!v.arena)

@@ -21,7 +21,8 @@ static cJSON *stored_json(const struct rung_outcome *o)
     return list;
 }
 
-static const char *const verdict_names[] = {"", "accepted", "rejected", "unsupported", "inconclusive"};
+static const char *const verdict_names[] = {"", "accepted", "rejected", "unsupported",
+                                            "inconclusive"};
 
 cJSON *engine_outcome_to_json(const struct rung_outcome *o)
 {
@@ -52,7 +53,8 @@ bool engine_outcome_from_json(const cJSON *json, struct rung_arena *arena, struc
     for (uint32_t i = RUNG_ACCEPTED; i <= RUNG_INCONCLUSIVE; i++)
         if (strcmp(verdict, verdict_names[i]) == 0)
             o->verdict = i;
-    const char *code = rung_json_text(json, "code", ""), *kind = rung_json_text(json, "time_kind", "");
+    const char *code = rung_json_text(json, "code", ""),
+               *kind = rung_json_text(json, "time_kind", "");
     memcpy(o->code, code, strnlen(code, sizeof o->code - 1));
     o->message = rung_arena_strdup(arena, rung_json_text(json, "message", ""));
     o->point = rung_arena_strdup(arena, rung_json_text(json, "point", ""));
@@ -76,8 +78,8 @@ static void count_evaluation(struct engine *e)
 }
 
 /* An inconclusive verdict is kept apart: failed is not done, so a resume tries it again. */
-static int32_t record(struct engine *e, const char *key, const struct rung_outcome *o, uint64_t *seq,
-                      struct rung_error *err)
+static int32_t record(struct engine *e, const char *key, const struct rung_outcome *o,
+                      uint64_t *seq, struct rung_error *err)
 {
     cJSON *json = engine_outcome_to_json(o);
     int32_t status;
@@ -93,13 +95,14 @@ static int32_t record(struct engine *e, const char *key, const struct rung_outco
 }
 
 static int32_t judge(struct engine *e, const struct engine_candidate *c, const char *key,
-                     const char *point, struct rung_arena *arena, struct rung_outcome *out, uint64_t *seq,
-                     struct rung_error *err)
+                     const char *point, struct rung_arena *arena, struct rung_outcome *out,
+                     uint64_t *seq, struct rung_error *err)
 {
-    struct rung_job job = {
-        .label = rung_arena_printf(arena, "candidate %u%s%s", c->number, point ? ", " : "", point ? point : ""),
-        .bundle = c->bundle, .point = point,
-        .stages = RUNG_STAGE_COMPILE | RUNG_STAGE_CHECK | RUNG_STAGE_TIME};
+    struct rung_job job = {.label = rung_arena_printf(arena, "candidate %u%s%s", c->number,
+                                                      point ? ", " : "", point ? point : ""),
+                           .bundle = c->bundle,
+                           .point = point,
+                           .stages = RUNG_STAGE_COMPILE | RUNG_STAGE_CHECK | RUNG_STAGE_TIME};
     int32_t status = engine_may_evaluate(e, err);
     rung_log(RUNG_LOG_INFO, "engine", "judging %s", job.label);
     if (!status)
@@ -112,15 +115,17 @@ static int32_t judge(struct engine *e, const struct engine_candidate *c, const c
     return status;
 }
 
-int32_t engine_evaluate(struct engine *e, struct engine_candidate *c, uint32_t attempt, const char *point,
-                        struct rung_arena *arena, struct rung_outcome *out, uint64_t *seq,
-                        struct rung_error *err)
+int32_t engine_evaluate(struct engine *e, struct engine_candidate *c, uint32_t attempt,
+                        const char *point, struct rung_arena *arena, struct rung_outcome *out,
+                        uint64_t *seq, struct rung_error *err)
 {
-    const char *key = rung_arena_printf(arena, "%u/%u/%s", c->number, attempt, point ? point : "first");
+    const char *key =
+        rung_arena_printf(arena, "%u/%u/%s", c->number, attempt, point ? point : "first");
     cJSON *known = rung_journal_find(e->journal, "variant", key, seq);
     int32_t status = RUNG_OK;
     if (known && !engine_outcome_from_json(known, arena, out))
-        status = rung_fail(err, RUNG_EIO, "journal.record", "%s: the verdict '%s' in the journal is damaged",
+        status = rung_fail(err, RUNG_EIO, "journal.record",
+                           "%s: the verdict '%s' in the journal is damaged",
                            rung_journal_dir(e->journal), key);
     cJSON_Delete(known);
     if (!known)

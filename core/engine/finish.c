@@ -12,10 +12,11 @@
 
 enum { TABLE_ROWS = 10, SENTENCE = 78 };
 
-/* ---- The winner's file ------------------------------------------------------------------------------ */
+/* ---- The winner's file ---- */
 
 /* The value that a point gives a tune, or false. */
-static bool point_value(const struct engine_candidate *c, const char *name, size_t n, int64_t *value)
+static bool point_value(const struct engine_candidate *c, const char *name, size_t n,
+                        int64_t *value)
 {
     struct rung_arena *arena = rung_arena_new();
     struct rung_point point;
@@ -23,7 +24,8 @@ static bool point_value(const struct engine_candidate *c, const char *name, size
     bool found = false;
     if (arena && rung_point_parse(arena, c->plan, c->point, &point, &problem))
         for (uint32_t i = 0; i < c->plan->n_tunes && !found; i++)
-            if (strlen(c->plan->tunes[i].name) == n && memcmp(c->plan->tunes[i].name, name, n) == 0) {
+            if (strlen(c->plan->tunes[i].name) == n &&
+                memcmp(c->plan->tunes[i].name, name, n) == 0) {
                 *value = point.values[i];
                 found = true;
             }
@@ -32,7 +34,8 @@ static bool point_value(const struct engine_candidate *c, const char *name, size
 }
 
 /* A `//@ tune NAME = ...` line keeps only the value that won; all other lines stay as they are. */
-static void add_line(struct rung_buf *out, const struct engine_candidate *c, const char *line, size_t n)
+static void add_line(struct rung_buf *out, const struct engine_candidate *c, const char *line,
+                     size_t n)
 {
     const char *p = line;
     int64_t value;
@@ -66,7 +69,8 @@ static char *tuned_source(struct rung_arena *arena, const struct engine_candidat
 }
 
 /* Writes best.cu and the bundle's other files beside it. NULL when that fails. */
-static const char *write_winner(struct engine *e, struct rung_arena *arena, const struct engine_candidate *best)
+static const char *write_winner(struct engine *e, struct rung_arena *arena,
+                                const struct engine_candidate *best)
 {
     struct rung_error err = rung_error_init();
     const char *dir = rung_journal_dir(e->journal);
@@ -76,7 +80,7 @@ static const char *write_winner(struct engine *e, struct rung_arena *arena, cons
     return NULL;
 }
 
-/* ---- The table ----------------------------------------------------------------------------------------- */
+/* ---- The table ---- */
 
 /* The first accepted kernel that came from no idea: what the search is measured against. */
 static const struct engine_candidate *first_kernel(const struct engine_state *s)
@@ -89,12 +93,14 @@ static const struct engine_candidate *first_kernel(const struct engine_state *s)
 
 static double speedup(const struct engine_candidate *of, const struct engine_candidate *over)
 {
-    bool comparable = of && over && of->time_kind && of->time_kind == over->time_kind && of->time_ns > 0;
+    bool comparable =
+        of && over && of->time_kind && of->time_kind == over->time_kind && of->time_ns > 0;
     return comparable ? over->time_ns / of->time_ns : 0;
 }
 
-static void print_row(const struct engine *e, struct rung_arena *arena, const struct engine_candidate *c,
-                      const struct engine_candidate *best, const struct engine_candidate *first)
+static void print_row(const struct engine *e, struct rung_arena *arena,
+                      const struct engine_candidate *c, const struct engine_candidate *best,
+                      const struct engine_candidate *first)
 {
     const struct engine_idea *idea = engine_idea_get(&e->state, c->idea);
     const char *sentence = idea ? idea->sentence : "first kernel";
@@ -109,23 +115,28 @@ static void print_row(const struct engine *e, struct rung_arena *arena, const st
     printf("  %-18s %.*s%s\n", c->point, (int)n, sentence, sentence[n] ? "..." : "");
 }
 
-static void print_table(const struct engine *e, struct rung_arena *arena, const struct engine_candidate *best)
+static void print_table(const struct engine *e, struct rung_arena *arena,
+                        const struct engine_candidate *best)
 {
     uint32_t n, shown = 0;
     struct engine_candidate **list = engine_ranking(&e->state, arena, &n);
     const struct engine_candidate *first = first_kernel(&e->state);
-    printf("\n%5s  %10s   %7s  %-18s %s\n", "cand.", best->time_kind == RUNG_TIME_MEASURED ? "measured" : "modelled",
-           "vs 1st", "tuned to", "idea");
+    printf("\n%5s  %10s   %7s  %-18s %s\n", "cand.",
+           best->time_kind == RUNG_TIME_MEASURED ? "measured" : "modelled", "vs 1st", "tuned to",
+           "idea");
     for (uint32_t i = 0; i < n && shown < TABLE_ROWS; i++)
         if (list[i]->state == RUNG_CANDIDATE_ACCEPTED) {
             print_row(e, arena, list[i], best, first);
             shown++;
         }
     if (best->tie_band > 0)
-        printf("\n~ within %.0f %% of the best: a modelled time can't order these.\n", best->tie_band * 100);
+        printf("\n~ within %.0f %% of the best: a modelled time can't order these.\n",
+               best->tie_band * 100);
 }
 
-/* ---- Counts ------------------------------------------------------------------------------------------------ */
+/* ---- Counts
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static cJSON *verdict_counts(const struct engine_state *s)
 {
@@ -149,7 +160,8 @@ static cJSON *time_json(const struct engine *e, const struct engine_candidate *c
     if (!c->time_kind)
         return cJSON_CreateNull();
     cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "kind", c->time_kind == RUNG_TIME_MEASURED ? "measured" : "modelled");
+    cJSON_AddStringToObject(json, "kind",
+                            c->time_kind == RUNG_TIME_MEASURED ? "measured" : "modelled");
     rung_json_add_f64(json, "median_us", c->time_ns / 1e3);
     rung_json_add_f64(json, "floor_us", c->floor_ns / 1e3);
     rung_json_add_f64(json, "tie_band", c->tie_band);
@@ -196,7 +208,9 @@ static cJSON *summary(struct engine *e, const struct engine_candidate *best, con
     return json;
 }
 
-/* ---- The end -------------------------------------------------------------------------------------------------- */
+/* ---- The end
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void print_counts(const cJSON *counts)
 {
@@ -206,24 +220,25 @@ static void print_counts(const cJSON *counts)
     fputc('\n', stdout);
 }
 
-static void print_result(struct engine *e, struct rung_arena *arena, const struct engine_candidate *best,
-                         const char *file, const cJSON *json)
+static void print_result(struct engine *e, struct rung_arena *arena,
+                         const struct engine_candidate *best, const char *file, const cJSON *json)
 {
-    printf("%s: %u ideas, %u candidates, %llu verdicts in %.1f s; stopped: %s\n", e->task->name, e->state.n_ideas,
-           e->state.n_candidates, (unsigned long long)e->spent.evaluations, engine_wall_s(e),
-           e->stop_reason ? e->stop_reason : "");
+    printf("%s: %u ideas, %u candidates, %llu verdicts in %.1f s; stopped: %s\n", e->task->name,
+           e->state.n_ideas, e->state.n_candidates, (unsigned long long)e->spent.evaluations,
+           engine_wall_s(e), e->stop_reason ? e->stop_reason : "");
     print_counts(rung_json_get(json, "verdicts"));
     if (best) {
         print_table(e, arena, best);
         if (best->time_kind && best->floor_ns > 0)
-            printf("\nbest: #%u, %s; physical floor %s\n", best->number, engine_time_text(arena, best->time_ns),
-                   engine_time_text(arena, best->floor_ns));
+            printf("\nbest: #%u, %s; physical floor %s\n", best->number,
+                   engine_time_text(arena, best->time_ns), engine_time_text(arena, best->floor_ns));
         if (file)
             printf("winner: %s\n", file);
     } else {
         puts("no candidate was accepted");
     }
-    printf("run: %s   (rung show %s)\n", rung_journal_dir(e->journal), rung_journal_dir(e->journal));
+    printf("run: %s   (rung show %s)\n", rung_journal_dir(e->journal),
+           rung_journal_dir(e->journal));
 }
 
 /* Each process of a run leaves its own summary; the last one counts. */

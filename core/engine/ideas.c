@@ -17,7 +17,8 @@ static const char *item_text(const char *line)
     if ((line[0] == '-' || line[0] == '*') && line[1] == ' ')
         return line + 2;
     size_t digits = strspn(line, "0123456789");
-    if (digits > 0 && digits < 4 && (line[digits] == '.' || line[digits] == ')') && line[digits + 1] == ' ')
+    if (digits > 0 && digits < 4 && (line[digits] == '.' || line[digits] == ')') &&
+        line[digits + 1] == ' ')
         return line + digits + 2;
     return NULL;
 }

@@ -1,4 +1,5 @@
-/* One candidate: the conversation until something compiles, then its verdict; and its tune points. */
+/* One candidate: the conversation until something compiles, then its verdict; and its tune points.
+ */
 #include "base/die.h"
 #include "base/status.h"
 #include "engine/engine.h"
@@ -14,24 +15,27 @@ struct conversation {
     const char *note; /* what the reader did with the last reply */
 };
 
-/* What a further reply to the same conversation can mend: the code did not get as far as running. */
+/* What a further reply to the same conversation can mend: the code did not get as far as running.
+ */
 static bool repairable(const char *code)
 {
     return rung_starts_with(code, "reply.") || rung_starts_with(code, "compile.") ||
            strcmp(code, "plan.error") == 0;
 }
 
-static void reject(struct rung_outcome *o, struct rung_arena *arena, const char *code, const char *message)
+static void reject(struct rung_outcome *o, struct rung_arena *arena, const char *code,
+                   const char *message)
 {
-    *o = (struct rung_outcome){.verdict = RUNG_REJECTED, .message = rung_arena_strdup(arena, message),
-                               .point = ""};
+    *o = (struct rung_outcome){
+        .verdict = RUNG_REJECTED, .message = rung_arena_strdup(arena, message), .point = ""};
     memcpy(o->code, code, strnlen(code, sizeof o->code - 1));
 }
 
-/* A verdict on a reply that held no candidate; journaled like any other, so that `show` tells it. */
-static int32_t record_reply_fault(struct engine *e, const struct engine_candidate *c, uint32_t attempt,
-                                  const struct rung_outcome *o, struct rung_arena *arena, uint64_t *seq,
-                                  struct rung_error *err)
+/* A verdict on a reply that held no candidate; journaled like any other, so that `show` tells it.
+ */
+static int32_t record_reply_fault(struct engine *e, const struct engine_candidate *c,
+                                  uint32_t attempt, const struct rung_outcome *o,
+                                  struct rung_arena *arena, uint64_t *seq, struct rung_error *err)
 {
     const char *key = rung_arena_printf(arena, "%u/%u/reply", c->number, attempt);
     cJSON *known = rung_journal_find(e->journal, "variant", key, seq);
@@ -45,16 +49,20 @@ static int32_t record_reply_fault(struct engine *e, const struct engine_candidat
     return status;
 }
 
-static int32_t read_reply(struct engine *e, struct engine_candidate *c, const struct engine_reply *reply,
-                          struct rung_reply_result *out, struct rung_error *err)
+static int32_t read_reply(struct engine *e, struct engine_candidate *c,
+                          const struct engine_reply *reply, struct rung_reply_result *out,
+                          struct rung_error *err)
 {
-    struct rung_call call = {.struct_size = sizeof call, .arena = c->arena, .cancel = e->cancel, .error = err};
+    struct rung_call call = {
+        .struct_size = sizeof call, .arena = c->arena, .cancel = e->cancel, .error = err};
     int32_t status;
     *out = (struct rung_reply_result){.struct_size = sizeof *out};
     RUNG_INVOKE(status, e->codegen, struct rung_codegen_ops, read_reply, &call, e->task,
                 rung_text_of(reply->text), out);
-    if (!status && !out->code[0] && (!out->bundle || !out->plan || out->bundle->entry >= out->bundle->n_files))
-        return rung_fail(err, RUNG_EMISUSE, "codegen.result", "codegen '%s' accepted a reply without a bundle",
+    if (!status && !out->code[0] &&
+        (!out->bundle || !out->plan || out->bundle->entry >= out->bundle->n_files))
+        return rung_fail(err, RUNG_EMISUSE, "codegen.result",
+                         "codegen '%s' accepted a reply without a bundle",
                          e->codegen->factory->name);
     return status;
 }
@@ -84,7 +92,8 @@ static int32_t record_candidate(struct engine *e, struct engine_candidate *c, ui
 }
 
 /* The bundle of a reply becomes the candidate's; verdicts on an earlier reply no longer count. */
-static void take_bundle(struct engine *e, struct engine_candidate *c, const struct rung_reply_result *r)
+static void take_bundle(struct engine *e, struct engine_candidate *c,
+                        const struct rung_reply_result *r)
 {
     const struct rung_text source = r->bundle->files[r->bundle->entry].text;
     pthread_mutex_lock(&e->lock);
@@ -97,7 +106,8 @@ static void take_bundle(struct engine *e, struct engine_candidate *c, const stru
     pthread_mutex_unlock(&e->lock);
 }
 
-static void judged(struct engine *e, struct engine_candidate *c, const struct rung_outcome *o, uint64_t seq)
+static void judged(struct engine *e, struct engine_candidate *c, const struct rung_outcome *o,
+                   uint64_t seq)
 {
     pthread_mutex_lock(&e->lock);
     engine_candidate_judge(&e->state, c, o, seq);
@@ -109,9 +119,10 @@ static int32_t ask(struct engine *e, struct engine_candidate *c, uint32_t attemp
                    struct conversation *talk, struct engine_reply *reply, struct rung_error *err)
 {
     bool repair = c->is_repair || attempt > 0;
-    const char *key = rung_arena_printf(talk->arena, "%s/%u/%u", repair ? "repair" : "code", c->number, attempt);
-    int32_t status = engine_ask(e, key, repair ? "repair" : "code", talk->messages, talk->n, talk->arena,
-                                reply, err);
+    const char *key =
+        rung_arena_printf(talk->arena, "%s/%u/%u", repair ? "repair" : "code", c->number, attempt);
+    int32_t status = engine_ask(e, key, repair ? "repair" : "code", talk->messages, talk->n,
+                                talk->arena, reply, err);
     if (!status) {
         pthread_mutex_lock(&e->lock);
         c->replies++;
@@ -122,7 +133,8 @@ static int32_t ask(struct engine *e, struct engine_candidate *c, uint32_t attemp
 
 /* One reply and what becomes of it. */
 static int32_t try_reply(struct engine *e, struct engine_candidate *c, uint32_t attempt,
-                         struct conversation *talk, struct rung_outcome *out, struct rung_error *err)
+                         struct conversation *talk, struct rung_outcome *out,
+                         struct rung_error *err)
 {
     struct engine_reply reply;
     struct rung_reply_result read;
@@ -135,14 +147,16 @@ static int32_t try_reply(struct engine *e, struct engine_candidate *c, uint32_t 
     if (status)
         return status;
     if (reply.finish == RUNG_FINISH_REFUSED)
-        reject(out, talk->arena, "reply.refused", "The reply was a refusal. Send the kernel that the task asks for.");
+        reject(out, talk->arena, "reply.refused",
+               "The reply was a refusal. Send the kernel that the task asks for.");
     else if (read.code[0])
         reject(out, talk->arena, read.code, read.message.ptr ? read.message.ptr : "");
     if (reply.finish == RUNG_FINISH_REFUSED || read.code[0]) {
         status = record_reply_fault(e, c, attempt, out, talk->arena, &seq, err);
     } else {
         take_bundle(e, c, &read);
-        status = record_candidate(e, c, attempt, read.note.ptr ? read.note.ptr : "", talk->arena, err);
+        status =
+            record_candidate(e, c, attempt, read.note.ptr ? read.note.ptr : "", talk->arena, err);
         if (!status)
             status = engine_evaluate(e, c, attempt, NULL, talk->arena, out, &seq, err);
     }
@@ -164,22 +178,24 @@ int32_t engine_implement(struct engine *e, struct engine_candidate *c, const cha
     int32_t status = RUNG_OK;
     if (!talk.arena)
         rung_die("out of memory");
-    talk.messages[talk.n++] = engine_message(talk.arena, RUNG_MSG_SYSTEM, engine_prompt_system(e, talk.arena));
+    talk.messages[talk.n++] =
+        engine_message(talk.arena, RUNG_MSG_SYSTEM, engine_prompt_system(e, talk.arena));
     talk.messages[talk.n++] = engine_message(talk.arena, RUNG_MSG_USER, prompt);
     for (uint32_t attempt = 0; attempt <= e->pipeline->limits.compile_repairs; attempt++) {
         status = try_reply(e, c, attempt, &talk, &outcome, err);
         if (status || outcome.verdict != RUNG_REJECTED || !repairable(outcome.code) ||
             talk.n + 2 > MAX_MESSAGES)
             break;
-        talk.messages[talk.n++] = engine_message(
-            talk.arena, RUNG_MSG_USER,
-            engine_prompt_repair(e, talk.arena, entry_source(c), outcome.code, outcome.message, NULL));
+        talk.messages[talk.n++] =
+            engine_message(talk.arena, RUNG_MSG_USER,
+                           engine_prompt_repair(e, talk.arena, entry_source(c), outcome.code,
+                                                outcome.message, NULL));
     }
     rung_arena_free(talk.arena);
     return status;
 }
 
-/* ---- Tune points ------------------------------------------------------------------------------------ */
+/* ---- Tune points ---- */
 
 static bool tried(const struct engine_candidate *c, const char *point)
 {
@@ -189,10 +205,12 @@ static bool tried(const struct engine_candidate *c, const char *point)
     return false;
 }
 
-static bool allowed(const struct engine *e, const struct engine_candidate *c, const struct rung_point *point)
+static bool allowed(const struct engine *e, const struct engine_candidate *c,
+                    const struct rung_point *point)
 {
     for (uint32_t i = 0; i < e->task->n_bench; i++)
-        if (!rung_plan_allows(c->plan, e->task, e->task->bench[i].dims, point, rung_pool_sm_count(e->pool)))
+        if (!rung_plan_allows(c->plan, e->task, e->task->bench[i].dims, point,
+                              rung_pool_sm_count(e->pool)))
             return false;
     return true;
 }
@@ -207,7 +225,8 @@ static uint64_t gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-/* A step that visits every point once, far from its neighbours: near the golden section, coprime. */
+/* A step that visits every point once, far from its neighbours: near the golden section, coprime.
+ */
 static uint64_t stride_of(uint64_t total)
 {
     uint64_t stride = (uint64_t)((double)total * 0.618) | 1;

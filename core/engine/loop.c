@@ -1,7 +1,7 @@
 /*
  * The loop: the policy decides, a crew of threads carries out all actions of the decision side by
- * side, and at the barrier what came of them is put in order and goes back. Everything that the next
- * decision can depend on is numbered before the crew starts or after it ended.
+ * side, and at the barrier what came of them is put in order and goes back. Everything that the
+ * next decision can depend on is numbered before the crew starts or after it ended.
  */
 #include "base/die.h"
 #include "base/json.h"
@@ -16,7 +16,7 @@ enum { MAX_COUNT = 64, MAX_ACTIONS = 256, MAX_CREW = 64 };
 
 struct work {
     const struct rung_action *action;
-    uint32_t index; /* of the action in its decision */
+    uint32_t index;                     /* of the action in its decision */
     struct engine_candidate *candidate; /* IMPLEMENT, REPAIR, TUNE */
     const char *prompt;
     const char *reply; /* IDEAS */
@@ -36,9 +36,11 @@ struct barrier {
     uint32_t n_events;
 };
 
-/* ---- What a decision must look like ------------------------------------------------------------- */
+/* ---- What a decision must look like -------------------------------------------------------------
+ */
 
-static int32_t breach(const struct engine *e, struct rung_error *err, uint32_t index, const char *what)
+static int32_t breach(const struct engine *e, struct rung_error *err, uint32_t index,
+                      const char *what)
 {
     return rung_fail(err, RUNG_EMISUSE, "search.action", "search '%s': action %u %s",
                      e->search->factory->name, index + 1, what);
@@ -78,13 +80,14 @@ static int32_t check_decision(struct engine *e, const struct rung_action *action
             return status;
         /* Two at once would race for the candidate's best point. */
         for (uint32_t j = 0; j < i && actions[i].kind == RUNG_ACTION_TUNE; j++)
-            if (actions[j].kind == RUNG_ACTION_TUNE && actions[j].parents[0] == actions[i].parents[0])
+            if (actions[j].kind == RUNG_ACTION_TUNE &&
+                actions[j].parents[0] == actions[i].parents[0])
                 return breach(e, err, i, "tunes a candidate that another action tunes already");
     }
     return RUNG_OK;
 }
 
-/* ---- The decision in the journal ----------------------------------------------------------------- */
+/* ---- The decision in the journal ---- */
 
 static cJSON *action_json(const struct rung_action *a)
 {
@@ -119,16 +122,17 @@ static int32_t record_decision(struct engine *e, const struct rung_action *actio
     if (!known)
         status = rung_journal_append(e->journal, "decision", key, json, NULL, err);
     else if (!cJSON_Compare(known, json, true))
-        status = rung_fail(err, RUNG_EMISUSE, "search.resume",
-                           "search '%s' decides otherwise than before the run was cut (decision %s): the "
-                           "run can't be resumed with this policy",
-                           e->search->factory->name, key);
+        status = rung_fail(
+            err, RUNG_EMISUSE, "search.resume",
+            "search '%s' decides otherwise than before the run was cut (decision %s): the "
+            "run can't be resumed with this policy",
+            e->search->factory->name, key);
     cJSON_Delete(known);
     cJSON_Delete(json);
     return status;
 }
 
-/* ---- From actions to work -------------------------------------------------------------------------- */
+/* ---- From actions to work ---- */
 
 static struct work *work_add(struct barrier *b, uint32_t index)
 {
@@ -154,7 +158,8 @@ static struct engine_candidate *new_candidate(struct engine *e, const struct run
 static const char *repair_prompt(struct barrier *b, const struct rung_action *a)
 {
     const struct engine_candidate *failed = engine_candidate_get(&b->e->state, a->parents[0]);
-    const char *source = failed->bundle ? failed->bundle->files[failed->bundle->entry].text.ptr : NULL;
+    const char *source =
+        failed->bundle ? failed->bundle->files[failed->bundle->entry].text.ptr : NULL;
     return engine_prompt_repair(b->e, b->arena, source, failed->code, failed->message, a->note);
 }
 
@@ -178,7 +183,7 @@ static void expand(struct barrier *b, uint32_t index)
     }
 }
 
-/* ---- The crew ------------------------------------------------------------------------------------------ */
+/* ---- The crew ---- */
 
 static void ask_ideas(struct barrier *b, struct work *w)
 {
@@ -240,13 +245,16 @@ static void run_crew(struct barrier *b)
         pthread_join(threads[i], NULL);
 }
 
-/* ---- Events ---------------------------------------------------------------------------------------------- */
+/* ---- Events ---- */
 
-static void event_add(struct barrier *b, uint32_t kind, uint64_t seq, uint32_t subject, const char *text)
+static void event_add(struct barrier *b, uint32_t kind, uint64_t seq, uint32_t subject,
+                      const char *text)
 {
-    b->events[b->n_events++] = (struct rung_event){
-        .struct_size = sizeof(struct rung_event), .kind = kind, .seq = seq, .subject = subject,
-        .text = text ? text : ""};
+    b->events[b->n_events++] = (struct rung_event){.struct_size = sizeof(struct rung_event),
+                                                   .kind = kind,
+                                                   .seq = seq,
+                                                   .subject = subject,
+                                                   .text = text ? text : ""};
 }
 
 static void idea_events(struct barrier *b, const struct work *w)
@@ -276,7 +284,8 @@ static void collect_events(struct barrier *b)
         else if (w->action->kind == RUNG_ACTION_IDEAS)
             idea_events(b, w);
         else
-            event_add(b, w->action->kind == RUNG_ACTION_TUNE ? RUNG_EVENT_TUNED : RUNG_EVENT_CANDIDATE,
+            event_add(b,
+                      w->action->kind == RUNG_ACTION_TUNE ? RUNG_EVENT_TUNED : RUNG_EVENT_CANDIDATE,
                       w->candidate->seq, w->candidate->number, w->candidate->code);
     }
 }
@@ -288,7 +297,8 @@ static void note_failures(struct barrier *b)
     for (uint32_t i = 0; i < b->n_work; i++)
         failed += b->work[i].status != RUNG_OK && b->work[i].status != RUNG_EBUDGET;
     for (uint32_t i = 0; i < b->n_work; i++)
-        if (b->work[i].status && b->work[i].status != RUNG_EBUDGET && b->work[i].status != RUNG_ECANCELLED)
+        if (b->work[i].status && b->work[i].status != RUNG_EBUDGET &&
+            b->work[i].status != RUNG_ECANCELLED)
             engine_say(b->e, "failed: %s", b->work[i].error.message);
     if (failed == b->n_work && failed > 0)
         engine_give_up(b->e, &b->work[0].error);
@@ -310,15 +320,19 @@ static void carry_out(struct barrier *b)
         free((void *)b->work[i].reply);
 }
 
-/* ---- The loop ------------------------------------------------------------------------------------------------ */
+/* ---- The loop
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static int32_t decide(struct barrier *b, const struct barrier *last, struct rung_error *err)
 {
     struct engine *e = b->e;
-    static const struct rung_event start = {.struct_size = sizeof start, .kind = RUNG_EVENT_START, .text = ""};
+    static const struct rung_event start = {
+        .struct_size = sizeof start, .kind = RUNG_EVENT_START, .text = ""};
     const struct rung_event *events = last ? last->events : &start;
     uint32_t n_events = last ? last->n_events : 1;
-    struct rung_call call = {.struct_size = sizeof call, .arena = b->arena, .cancel = e->cancel, .error = err};
+    struct rung_call call = {
+        .struct_size = sizeof call, .arena = b->arena, .cancel = e->cancel, .error = err};
     const struct rung_history *history =
         engine_history(&e->state, b->arena, e->decisions, e->seed, engine_budget_used(e));
     int32_t status;
@@ -358,7 +372,8 @@ static int32_t step(struct engine *e, struct barrier **last, struct rung_error *
     int32_t status = decide(b, *last, err);
     const struct rung_action *stop = status ? NULL : stop_action(b);
     if (stop)
-        e->stop_reason = rung_arena_strdup(e->arena, stop->note ? stop->note : "the policy stopped");
+        e->stop_reason =
+            rung_arena_strdup(e->arena, stop->note ? stop->note : "the policy stopped");
     else if (!status)
         carry_out(b);
     e->decisions++;

@@ -53,11 +53,12 @@ static void draw(struct engine *e, struct engine_progress *p)
     pthread_mutex_lock(&e->lock);
     const struct engine_candidate *best = engine_best(&e->state);
     double time_ns = best && best->time_kind ? best->time_ns : 0;
-    unsigned candidates = e->state.n_candidates, ideas = e->state.n_ideas, number = best ? best->number : 0;
+    unsigned candidates = e->state.n_candidates, ideas = e->state.n_ideas,
+             number = best ? best->number : 0;
     unsigned long long judged = e->spent.evaluations;
     pthread_mutex_unlock(&e->lock);
-    fprintf(stderr, "\r\033[K%4.0f s  %u ideas, %u candidates, %llu verdicts", engine_wall_s(e), ideas,
-            candidates, judged);
+    fprintf(stderr, "\r\033[K%4.0f s  %u ideas, %u candidates, %llu verdicts", engine_wall_s(e),
+            ideas, candidates, judged);
     if (time_ns > 0)
         fprintf(stderr, ", best #%u %.4g us", number, time_ns / 1e3);
     if (p->doing[0]) {

@@ -50,12 +50,13 @@ static char *fill(struct rung_arena *arena, const char *template, const struct f
     struct rung_buf out = {0};
     while (*template) {
         const char *end = rung_starts_with(template, "{{") ? strstr(template, "}}") : NULL;
-        const char *text = end ? field_text(fields, template + 2, (size_t)(end - template) - 2) : NULL;
+        const char *text =
+            end ? field_text(fields, template + 2, (size_t)(end - template) - 2) : NULL;
         if (text) {
             rung_buf_puts(&out, text);
             template = end + 2;
         } else {
-            rung_buf_putc(&out, *template++);
+            rung_buf_putc(&out, *template ++);
         }
     }
     char *copy = rung_arena_strdup(arena, rung_buf_text(&out));
@@ -66,10 +67,12 @@ static char *fill(struct rung_arena *arena, const char *template, const struct f
 struct rung_message engine_message(struct rung_arena *arena, uint32_t role, const char *text)
 {
     struct rung_part *part = RUNG_ARENA_NEW(arena, struct rung_part, 1);
-    *part = (struct rung_part){.struct_size = sizeof *part, .kind = RUNG_PART_TEXT,
-                               .text = rung_text_of(text), .cache_mark = role == RUNG_MSG_SYSTEM};
-    return (struct rung_message){.struct_size = sizeof(struct rung_message), .role = role, .parts = part,
-                                 .n_parts = 1};
+    *part = (struct rung_part){.struct_size = sizeof *part,
+                               .kind = RUNG_PART_TEXT,
+                               .text = rung_text_of(text),
+                               .cache_mark = role == RUNG_MSG_SYSTEM};
+    return (struct rung_message){
+        .struct_size = sizeof(struct rung_message), .role = role, .parts = part, .n_parts = 1};
 }
 
 const char *engine_prompt_system(struct engine *e, struct rung_arena *arena)
@@ -87,8 +90,8 @@ static char *cut_middle(struct rung_arena *arena, const char *text)
     size_t head = rung_utf8_cut(text, n, MAX_LOG / 2), tail = n - MAX_LOG / 2;
     while (tail < n && ((unsigned char)text[tail] & 0xc0) == 0x80)
         tail++;
-    return rung_arena_printf(arena, "%.*s\n... %zu bytes left out ...\n%s", (int)head, text, tail - head,
-                             text + tail);
+    return rung_arena_printf(arena, "%.*s\n... %zu bytes left out ...\n%s", (int)head, text,
+                             tail - head, text + tail);
 }
 
 const char *engine_time_text(struct rung_arena *arena, double ns)
@@ -121,12 +124,13 @@ static const struct engine_candidate *best_of_idea(const struct engine_state *s,
     return best;
 }
 
-static void add_idea_line(struct rung_buf *out, struct rung_arena *arena, const struct engine_state *s,
-                          const struct engine_idea *idea)
+static void add_idea_line(struct rung_buf *out, struct rung_arena *arena,
+                          const struct engine_state *s, const struct engine_idea *idea)
 {
     const struct engine_candidate *c = best_of_idea(s, idea->number);
-    rung_buf_printf(out, "- #%u (from candidate %u, category %s) %s → %s\n", idea->number, idea->parent,
-                    idea->category, idea->sentence, c ? verdict_text(arena, c) : "not tried");
+    rung_buf_printf(out, "- #%u (from candidate %u, category %s) %s → %s\n", idea->number,
+                    idea->parent, idea->category, idea->sentence,
+                    c ? verdict_text(arena, c) : "not tried");
 }
 
 static const char *ideas_so_far(const struct engine *e, struct rung_arena *arena)
@@ -143,12 +147,13 @@ static const char *ideas_so_far(const struct engine *e, struct rung_arena *arena
     return copy;
 }
 
-static void add_parent(struct rung_buf *out, struct rung_arena *arena, const struct engine_candidate *c)
+static void add_parent(struct rung_buf *out, struct rung_arena *arena,
+                       const struct engine_candidate *c)
 {
     if (!c || !c->bundle)
         return;
-    rung_buf_printf(out, "### Candidate %u\n\nVerdict: %s%s%s\n\n", c->number, verdict_text(arena, c),
-                    c->point[0] ? ", tuned to " : "", c->point);
+    rung_buf_printf(out, "### Candidate %u\n\nVerdict: %s%s%s\n\n", c->number,
+                    verdict_text(arena, c), c->point[0] ? ", tuned to " : "", c->point);
     rung_buf_printf(out, "```cuda\n%s\n```\n\n", c->bundle->files[c->bundle->entry].text.ptr);
     if (c->advice[0])
         rung_buf_printf(out, "%s\n\n", c->advice);
@@ -156,8 +161,8 @@ static void add_parent(struct rung_buf *out, struct rung_arena *arena, const str
         rung_buf_printf(out, "%s\n\n", cut_middle(arena, c->message));
 }
 
-static const char *parents_text(const struct engine *e, struct rung_arena *arena, const uint32_t *parents,
-                                uint32_t n)
+static const char *parents_text(const struct engine *e, struct rung_arena *arena,
+                                const uint32_t *parents, uint32_t n)
 {
     struct rung_buf out = {0};
     for (uint32_t i = 0; i < n; i++)
@@ -167,7 +172,8 @@ static const char *parents_text(const struct engine *e, struct rung_arena *arena
     return copy;
 }
 
-const char *engine_prompt_ideas(struct engine *e, struct rung_arena *arena, const struct rung_action *action)
+const char *engine_prompt_ideas(struct engine *e, struct rung_arena *arena,
+                                const struct rung_action *action)
 {
     char count[16];
     snprintf(count, sizeof count, "%u", action->count);
@@ -176,14 +182,16 @@ const char *engine_prompt_ideas(struct engine *e, struct rung_arena *arena, cons
         {"ideas", ideas_so_far(e, arena)},
         {"parents", parents_text(e, arena, action->parents, action->n_parents)},
         {"count", count},
-        {"avoid", action->avoid ? rung_arena_printf(arena, "Categories not to repeat: %s.", action->avoid) : ""},
+        {"avoid", action->avoid
+                      ? rung_arena_printf(arena, "Categories not to repeat: %s.", action->avoid)
+                      : ""},
         {"note", action->note},
         {NULL, NULL}};
     return fill(arena, e->prompts.ideas, fields);
 }
 
-const char *engine_prompt_code(struct engine *e, struct rung_arena *arena, const struct engine_candidate *c,
-                               const char *note)
+const char *engine_prompt_code(struct engine *e, struct rung_arena *arena,
+                               const struct engine_candidate *c, const char *note)
 {
     const struct engine_idea *idea = engine_idea_get(&e->state, c->idea);
     const struct field fields[] = {

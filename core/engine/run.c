@@ -10,8 +10,8 @@
 static volatile sig_atomic_t signals;
 
 /*
- * The first signal ends the run in order, the second at once. A handler may not take locks, so it only
- * leaves a mark; a thread acts on it.
+ * The first signal ends the run in order, the second at once. A handler may not take locks, so it
+ * only leaves a mark; a thread acts on it.
  */
 static void on_signal(int number)
 {
@@ -41,9 +41,15 @@ static void *watch_signals(void *ctx)
 static int exit_status(int32_t status)
 {
     switch (status) {
-    case RUNG_OK: return 0;
-    case RUNG_ECONFIG: case RUNG_EINVAL: case RUNG_ENOTFOUND: case RUNG_EMISUSE: return 2;
-    default: return 3;
+    case RUNG_OK:
+        return 0;
+    case RUNG_ECONFIG:
+    case RUNG_EINVAL:
+    case RUNG_ENOTFOUND:
+    case RUNG_EMISUSE:
+        return 2;
+    default:
+        return 3;
     }
 }
 
@@ -57,8 +63,8 @@ static int32_t open_and_loop(struct engine *e, struct rung_error *err)
     status = engine_start(e, err);
     if (status)
         return status;
-    engine_say(e, "%u worker%s on %s", rung_pool_size(e->pool), rung_pool_size(e->pool) == 1 ? "" : "s",
-               rung_pool_device(e->pool));
+    engine_say(e, "%u worker%s on %s", rung_pool_size(e->pool),
+               rung_pool_size(e->pool) == 1 ? "" : "s", rung_pool_device(e->pool));
     return engine_loop(e, err);
 }
 
@@ -87,8 +93,11 @@ static int run(struct engine *e)
 
 int rung_run_main(const struct rung_run_options *options)
 {
-    struct engine e = {.options = options, .arena = rung_arena_new(), .registry = rung_registry_new(),
-                       .data_dir = rung_data_dir(), .cancel = rung_cancel_new()};
+    struct engine e = {.options = options,
+                       .arena = rung_arena_new(),
+                       .registry = rung_registry_new(),
+                       .data_dir = rung_data_dir(),
+                       .cancel = rung_cancel_new()};
     e.state.arena = rung_arena_new();
     if (!e.arena || !e.state.arena)
         rung_die("out of memory");

@@ -19,14 +19,16 @@ static int32_t config_fail(struct rung_diags *diags, struct rung_error *err)
     fprintf(stderr, "%s", rung_buf_text(&diags->text));
     size_t n = diags->n;
     rung_diags_free(diags);
-    return rung_fail(err, RUNG_ECONFIG, "config", "%zu fault%s in the configuration", n, n == 1 ? "" : "s");
+    return rung_fail(err, RUNG_ECONFIG, "config", "%zu fault%s in the configuration", n,
+                     n == 1 ? "" : "s");
 }
 
 static int32_t read_trees(struct engine *e, struct rung_diags *diags)
 {
     const struct rung_run_options *o = e->options;
     if (!e->pipeline_node)
-        e->pipeline_node = rung_config_pipeline(e->arena, o->pipeline, e->data_dir, o->sets, o->n_sets, diags);
+        e->pipeline_node =
+            rung_config_pipeline(e->arena, o->pipeline, e->data_dir, o->sets, o->n_sets, diags);
     else
         for (size_t i = 0; i < o->n_sets; i++)
             rung_config_set(e->arena, e->pipeline_node, o->sets[i], diags);
@@ -38,7 +40,8 @@ static int32_t read_trees(struct engine *e, struct rung_diags *diags)
     if (!e->task_node && task)
         e->task_node = rung_config_task(e->arena, task, diags);
     else if (!e->task_node)
-        rung_diag(diags, e->pipeline->file, 0, "names no task; add task = \"FILE\" or give --task FILE");
+        rung_diag(diags, e->pipeline->file, 0,
+                  "names no task; add task = \"FILE\" or give --task FILE");
     if (e->task_node)
         e->task = rung_task_read(e->arena, e->task_node, diags);
     if (!e->pipeline->n_llms)
@@ -48,8 +51,8 @@ static int32_t read_trees(struct engine *e, struct rung_diags *diags)
 }
 
 /* Loads a plugin of the orchestrator and reads its options; faults go to diags with their place. */
-static struct rung_instance *make_instance(struct engine *e, const char *kind, const struct rung_stage *stage,
-                                           struct rung_diags *diags)
+static struct rung_instance *make_instance(struct engine *e, const char *kind,
+                                           const struct rung_stage *stage, struct rung_diags *diags)
 {
     static const struct rung_service services[] = {{RUNG_HOST_PLAN, &rung_plan_table, NULL},
                                                    {RUNG_HOST_HTTP, &rung_http_table, NULL},
@@ -63,9 +66,10 @@ static struct rung_instance *make_instance(struct engine *e, const char *kind, c
         rung_diag(diags, file, line, "%s", err.message);
         return NULL;
     }
-    const struct rung_options *options = rung_options_read(e->arena, loaded->factory, stage->settings,
-                                                           rung_stage_keys, e->data_dir, diags);
-    if (options && rung_instance_new(loaded, options, stage->name, e->data_dir, services, &instance, &err))
+    const struct rung_options *options = rung_options_read(
+        e->arena, loaded->factory, stage->settings, rung_stage_keys, e->data_dir, diags);
+    if (options &&
+        rung_instance_new(loaded, options, stage->name, e->data_dir, services, &instance, &err))
         rung_diag(diags, file, line, "%s", err.message);
     return instance;
 }
@@ -79,7 +83,8 @@ static int32_t load_plugins(struct engine *e, struct rung_diags *diags)
         rung_registry_allow_insecure(e->registry);
     e->llms = RUNG_ARENA_NEW(e->arena, struct engine_llm, p->n_llms);
     for (uint32_t i = 0; i < p->n_llms; i++)
-        e->llms[i] = (struct engine_llm){&p->llms[i], make_instance(e, RUNG_KIND_LLM, &p->llms[i], diags)};
+        e->llms[i] =
+            (struct engine_llm){&p->llms[i], make_instance(e, RUNG_KIND_LLM, &p->llms[i], diags)};
     e->codegen = make_instance(e, RUNG_KIND_CODEGEN, &p->codegen, diags);
     e->search = make_instance(e, RUNG_KIND_SEARCH, &p->search, diags);
     return diags->n ? RUNG_ECONFIG : RUNG_OK;
@@ -98,14 +103,15 @@ static int32_t start_plugins(struct engine *e, struct rung_error *err)
 static int32_t read_contract(struct engine *e, struct rung_error *err)
 {
     struct rung_text text = {"", 0};
-    struct rung_call call = {.struct_size = sizeof call, .arena = e->arena, .cancel = e->cancel, .error = err};
+    struct rung_call call = {
+        .struct_size = sizeof call, .arena = e->arena, .cancel = e->cancel, .error = err};
     int32_t status;
     RUNG_INVOKE(status, e->codegen, struct rung_codegen_ops, contract, &call, e->task, &text);
     e->contract = text.ptr;
     return status ? status : engine_prompts_load(e, err);
 }
 
-/* ---- The journal ---------------------------------------------------------------------------------- */
+/* ---- The journal ---- */
 
 static void plugin_json(cJSON *list, const struct rung_instance *instance)
 {
@@ -156,12 +162,14 @@ static int32_t read_journal(struct engine *e, struct rung_error *err)
     cJSON *json = rung_journal_find(e->journal, "run", "run", NULL);
     if (!json)
         return rung_fail(err, RUNG_EINVAL, "journal.empty",
-                         "%s: the run was cut before it began; start a new one", e->options->resume);
+                         "%s: the run was cut before it began; start a new one",
+                         e->options->resume);
     e->pipeline_node = engine_tree_load(e->arena, rung_json_get(json, "pipeline"));
     e->task_node = engine_tree_load(e->arena, rung_json_get(json, "task"));
     cJSON_Delete(json);
     if (!e->pipeline_node || !e->task_node)
-        return rung_fail(err, RUNG_EIO, "journal.record", "%s: the run's record is damaged", e->options->resume);
+        return rung_fail(err, RUNG_EIO, "journal.record", "%s: the run's record is damaged",
+                         e->options->resume);
     int32_t status = rung_journal_each(e->journal, NULL, 0, clock_visit, &clock, err);
     e->spent.wall_s_before = clock.total_s + (double)(clock.last - clock.begun) * 1e-3;
     return status;
@@ -226,7 +234,7 @@ int32_t engine_open(struct engine *e, struct rung_error *err)
     return status ? status : record_process(e, err);
 }
 
-/* ---- Workers ----------------------------------------------------------------------------------------- */
+/* ---- Workers ---- */
 
 static void on_artifact(void *ctx, const char *sha256, const void *bytes, uint64_t n)
 {
@@ -243,9 +251,14 @@ static void on_progress(void *ctx, const char *label, const char *text)
 
 int32_t engine_start(struct engine *e, struct rung_error *err)
 {
-    struct rung_pool_spec spec = {
-        .registry = e->registry, .pipeline = e->pipeline, .task = e->task, .task_node = e->task_node,
-        .data_dir = e->data_dir, .store = on_artifact, .progress = on_progress, .ctx = e};
+    struct rung_pool_spec spec = {.registry = e->registry,
+                                  .pipeline = e->pipeline,
+                                  .task = e->task,
+                                  .task_node = e->task_node,
+                                  .data_dir = e->data_dir,
+                                  .store = on_artifact,
+                                  .progress = on_progress,
+                                  .ctx = e};
     struct rung_pool *pool = NULL;
     int32_t status = rung_pool_new(&spec, &pool, err);
     pthread_mutex_lock(&e->lock);

@@ -57,7 +57,8 @@ static void add_variant(struct engine_state *s, struct engine_candidate *c,
 {
     struct engine_variant *v = RUNG_ARENA_NEW(s->arena, struct engine_variant, 1);
     *v = (struct engine_variant){.point = rung_arena_strdup(s->arena, o->point ? o->point : ""),
-                                 .verdict = o->verdict, .time_ns = o->time_ns};
+                                 .verdict = o->verdict,
+                                 .time_ns = o->time_ns};
     memcpy(v->code, o->code, sizeof v->code);
     struct engine_variant **end = &c->variants;
     while (*end)
@@ -66,7 +67,8 @@ static void add_variant(struct engine_state *s, struct engine_candidate *c,
     c->n_tried++;
 }
 
-static void take_best(struct engine_state *s, struct engine_candidate *c, const struct rung_outcome *o)
+static void take_best(struct engine_state *s, struct engine_candidate *c,
+                      const struct rung_outcome *o)
 {
     bool first = c->state != RUNG_CANDIDATE_ACCEPTED;
     if (!first && !(o->time_kind && o->time_ns < c->time_ns))
@@ -122,7 +124,8 @@ static int by_rank(const void *a, const void *b)
 struct engine_candidate **engine_ranking(const struct engine_state *s, struct rung_arena *arena,
                                          uint32_t *n)
 {
-    struct engine_candidate **list = RUNG_ARENA_NEW(arena, struct engine_candidate *, s->n_candidates);
+    struct engine_candidate **list =
+        RUNG_ARENA_NEW(arena, struct engine_candidate *, s->n_candidates);
     *n = s->n_candidates;
     if (*n)
         memcpy(list, s->candidates, *n * sizeof *list);
@@ -150,7 +153,8 @@ bool engine_tie(const struct engine_candidate *a, const struct engine_candidate 
     return high <= low * (1 + b->tie_band);
 }
 
-/* ---- The policy's view -------------------------------------------------------------------------- */
+/* ---- The policy's view --------------------------------------------------------------------------
+ */
 
 struct view {
     struct rung_history history; /* first: the getters cast back */
@@ -178,14 +182,20 @@ static double view_budget(const struct rung_history *h)
 
 static struct rung_candidate candidate_view(const struct engine_candidate *c)
 {
-    struct rung_candidate v = {
-        .struct_size = sizeof v, .number = c->number, .idea = c->idea, .round = c->round,
-        .n_parents = c->n_parents,
-        .state = c->state ? c->state : (uint32_t)RUNG_CANDIDATE_UNSUPPORTED,
-        .time_kind = c->time_kind, .repairs = c->replies ? c->replies - 1 : 0,
-        .time_ns = c->time_ns, .tie_band = c->tie_band,
-        .n_points = c->n_points > UINT32_MAX ? UINT32_MAX : (uint32_t)c->n_points,
-        .n_tried = (uint32_t)c->n_tried, .source_hash = c->source_sha};
+    struct rung_candidate v = {.struct_size = sizeof v,
+                               .number = c->number,
+                               .idea = c->idea,
+                               .round = c->round,
+                               .n_parents = c->n_parents,
+                               .state = c->state ? c->state : (uint32_t)RUNG_CANDIDATE_UNSUPPORTED,
+                               .time_kind = c->time_kind,
+                               .repairs = c->replies ? c->replies - 1 : 0,
+                               .time_ns = c->time_ns,
+                               .tie_band = c->tie_band,
+                               .n_points =
+                                   c->n_points > UINT32_MAX ? UINT32_MAX : (uint32_t)c->n_points,
+                               .n_tried = (uint32_t)c->n_tried,
+                               .source_hash = c->source_sha};
     memcpy(v.parents, c->parents, sizeof v.parents);
     memcpy(v.code, c->code, sizeof v.code);
     return v;
@@ -193,8 +203,11 @@ static struct rung_candidate candidate_view(const struct engine_candidate *c)
 
 static struct rung_idea idea_view(const struct engine_idea *i)
 {
-    return (struct rung_idea){.struct_size = sizeof(struct rung_idea), .number = i->number,
-                              .parent = i->parent, .round = i->round, .sentence = i->sentence,
+    return (struct rung_idea){.struct_size = sizeof(struct rung_idea),
+                              .number = i->number,
+                              .parent = i->parent,
+                              .round = i->round,
+                              .sentence = i->sentence,
                               .category = i->category};
 }
 
@@ -210,9 +223,15 @@ struct rung_history *engine_history(const struct engine_state *s, struct rung_ar
     for (uint32_t i = 0; i < s->n_candidates; i++)
         v->candidates[i] = candidate_view(s->candidates[i]);
     const struct engine_candidate *best = engine_best(s);
-    v->history = (struct rung_history){
-        .struct_size = sizeof v->history, .decisions = decisions, .n_ideas = s->n_ideas,
-        .n_candidates = s->n_candidates, .seed = seed, .floor_ns = best ? best->floor_ns : 0,
-        .ctx = v, .idea = view_idea, .candidate = view_candidate, .budget_used = view_budget};
+    v->history = (struct rung_history){.struct_size = sizeof v->history,
+                                       .decisions = decisions,
+                                       .n_ideas = s->n_ideas,
+                                       .n_candidates = s->n_candidates,
+                                       .seed = seed,
+                                       .floor_ns = best ? best->floor_ns : 0,
+                                       .ctx = v,
+                                       .idea = view_idea,
+                                       .candidate = view_candidate,
+                                       .budget_used = view_budget};
     return &v->history;
 }

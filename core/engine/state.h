@@ -1,7 +1,7 @@
 /*
  * What a run knows: ideas, candidates and their variants. Built only from journal records and from
- * numbers given out at barriers, so that it is the same after a resume. Guarded by engine.lock while
- * actions run; the main thread alone touches it at barriers.
+ * numbers given out at barriers, so that it is the same after a resume. Guarded by engine.lock
+ * while actions run; the main thread alone touches it at barriers.
  */
 #ifndef ENGINE_STATE_H
 #define ENGINE_STATE_H
@@ -29,13 +29,13 @@ struct engine_candidate {
     struct rung_arena *arena; /* its bundle and plan */
     uint32_t number, idea, round, n_parents;
     uint32_t parents[RUNG_MAX_PARENTS];
-    bool is_repair;  /* made from a failed candidate */
-    uint32_t state;  /* rung_candidate_state; 0: not judged yet, or the budget ended first */
+    bool is_repair;   /* made from a failed candidate */
+    uint32_t state;   /* rung_candidate_state; 0: not judged yet, or the budget ended first */
     uint32_t replies; /* from the model */
     uint64_t seq;     /* of its last verdict */
     char code[32];
-    const char *message; /* for the model: why it failed; "" when accepted */
-    const char *advice;  /* the timer's words about the best variant */
+    const char *message;              /* for the model: why it failed; "" when accepted */
+    const char *advice;               /* the timer's words about the best variant */
     const struct rung_bundle *bundle; /* NULL until a reply held one */
     const struct rung_plan *plan;
     char source_sha[RUNG_SHA256_HEX];
@@ -48,7 +48,7 @@ struct engine_candidate {
 };
 
 struct engine_state {
-    struct rung_arena *arena; /* everything below */
+    struct rung_arena *arena;   /* everything below */
     struct engine_idea **ideas; /* ideas[i] has number i + 1 */
     uint32_t n_ideas, cap_ideas;
     struct engine_candidate **candidates;

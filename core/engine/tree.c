@@ -1,6 +1,6 @@
 /*
- * Settings trees in the journal. A relative path means something only beside the file that it stands
- * in, and after merging one tree holds texts of several files; so a text is kept as
+ * Settings trees in the journal. A relative path means something only beside the file that it
+ * stands in, and after merging one tree holds texts of several files; so a text is kept as
  * {"text": ..., "file": ...} and everything else as plain JSON.
  */
 #include "base/json.h"
@@ -31,13 +31,14 @@ cJSON *engine_tree_save(const struct rung_node *node)
     return all;
 }
 
-static struct rung_node *load(struct rung_arena *arena, const cJSON *json, const char *name, int depth);
+static struct rung_node *load(struct rung_arena *arena, const cJSON *json, const char *name,
+                              int depth);
 
-static struct rung_node *load_children(struct rung_arena *arena, const cJSON *items, const char *name,
-                                       int depth)
+static struct rung_node *load_children(struct rung_arena *arena, const cJSON *items,
+                                       const char *name, int depth)
 {
-    struct rung_node *node = rung_node_new(arena, cJSON_IsObject(items) ? RUNG_NODE_GROUP : RUNG_NODE_LIST,
-                                           name, "journal", 0);
+    struct rung_node *node = rung_node_new(
+        arena, cJSON_IsObject(items) ? RUNG_NODE_GROUP : RUNG_NODE_LIST, name, "journal", 0);
     struct rung_node **end = &node->first;
     for (const cJSON *c = items->child; c; c = c->next) {
         *end = load(arena, c, c->string, depth + 1);
@@ -48,7 +49,8 @@ static struct rung_node *load_children(struct rung_arena *arena, const cJSON *it
     return node;
 }
 
-static struct rung_node *load(struct rung_arena *arena, const cJSON *json, const char *name, int depth)
+static struct rung_node *load(struct rung_arena *arena, const cJSON *json, const char *name,
+                              int depth)
 {
     const cJSON *group = rung_json_get(json, "group"), *list = rung_json_get(json, "list");
     if (depth > MAX_DEPTH)
@@ -61,8 +63,8 @@ static struct rung_node *load(struct rung_arena *arena, const cJSON *json, const
     if (!text)
         return NULL;
     const char *file = rung_arena_strdup(arena, rung_json_text(json, "file", "journal"));
-    struct rung_node *node = rung_node_new(arena, RUNG_NODE_STRING, name, file,
-                                           (int)rung_json_i64(json, "line", 0));
+    struct rung_node *node =
+        rung_node_new(arena, RUNG_NODE_STRING, name, file, (int)rung_json_i64(json, "line", 0));
     node->s = rung_arena_strdup(arena, text);
     return node;
 }

@@ -1,4 +1,5 @@
-/* Artifacts: files named by their hash, written beside and renamed, so that none is ever half there. */
+/* Artifacts: files named by their hash, written beside and renamed, so that none is ever half
+ * there. */
 #include "base/io.h"
 #include "base/status.h"
 #include "journal/journal.h"
@@ -23,8 +24,8 @@ static int32_t artifact_path(struct rung_journal *j, const char *sha256, char *p
     return RUNG_OK;
 }
 
-int32_t rung_journal_store(struct rung_journal *j, const char *sha256, const void *bytes, uint64_t n,
-                           struct rung_error *err)
+int32_t rung_journal_store(struct rung_journal *j, const char *sha256, const void *bytes,
+                           uint64_t n, struct rung_error *err)
 {
     char path[4200], dir[4200];
     struct stat st;
@@ -47,6 +48,7 @@ int32_t rung_journal_artifact(struct rung_journal *j, const char *sha256, struct
         return status;
     rung_sha256(out->ptr, out->len, hex);
     if (strcmp(hex, sha256) != 0)
-        return rung_fail(err, RUNG_EIO, "journal.artifact", "%s: its contents do not match its name", path);
+        return rung_fail(err, RUNG_EIO, "journal.artifact",
+                         "%s: its contents do not match its name", path);
     return RUNG_OK;
 }

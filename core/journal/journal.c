@@ -39,7 +39,8 @@ static int32_t db_fail(struct rung_journal *j, struct rung_error *err, const cha
                      sqlite3_errmsg(j->db), hint);
 }
 
-static int32_t exec(struct rung_journal *j, const char *sql, const char *what, struct rung_error *err)
+static int32_t exec(struct rung_journal *j, const char *sql, const char *what,
+                    struct rung_error *err)
 {
     if (sqlite3_exec(j->db, sql, NULL, NULL, NULL) != SQLITE_OK)
         return db_fail(j, err, what);
@@ -61,10 +62,17 @@ static int64_t pragma(struct rung_journal *j, const char *sql)
 /* WAL needs shared memory between processes, which network and fuse file systems do not give. */
 static bool wal_is_safe(const char *dir)
 {
-    static const long unsafe[] = {
-        NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, V9FS_MAGIC, FUSE_SUPER_MAGIC, AFS_SUPER_MAGIC,
-        0x0BD00BD0 /* Lustre */, 0x47504653 /* GPFS */, 0x19830326 /* BeeGFS */,
-        0x00C36400 /* Ceph */,   0xFF534D42 /* CIFS */, 0xFE534D42 /* SMB2 */};
+    static const long unsafe[] = {NFS_SUPER_MAGIC,
+                                  SMB_SUPER_MAGIC,
+                                  V9FS_MAGIC,
+                                  FUSE_SUPER_MAGIC,
+                                  AFS_SUPER_MAGIC,
+                                  0x0BD00BD0 /* Lustre */,
+                                  0x47504653 /* GPFS */,
+                                  0x19830326 /* BeeGFS */,
+                                  0x00C36400 /* Ceph */,
+                                  0xFF534D42 /* CIFS */,
+                                  0xFE534D42 /* SMB2 */};
     struct statfs fs;
     if (statfs(dir, &fs) != 0)
         return false;
@@ -90,7 +98,8 @@ static int32_t take_lock(struct rung_journal *j, struct rung_error *err)
 static int32_t create_schema(struct rung_journal *j, struct rung_error *err)
 {
     char sql[sizeof journal_schema + 200];
-    snprintf(sql, sizeof sql, "BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;",
+    snprintf(sql, sizeof sql,
+             "BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;",
              journal_schema, JOURNAL_APPLICATION, JOURNAL_VERSION);
     return exec(j, sql, "can't be made", err);
 }
@@ -104,16 +113,18 @@ static int32_t check_version(struct rung_journal *j, struct rung_error *err)
         return rung_fail(err, RUNG_EINVAL, "journal.foreign",
                          "%s/journal.db: is no journal of rung", j->dir);
     if (version > JOURNAL_VERSION)
-        return rung_fail(err, RUNG_EUNSUPPORTED, "journal.newer",
-                         "%s/journal.db: was written by a newer rung (journal version %lld, this one "
-                         "knows %d); use that rung",
-                         j->dir, (long long)version, JOURNAL_VERSION);
+        return rung_fail(
+            err, RUNG_EUNSUPPORTED, "journal.newer",
+            "%s/journal.db: was written by a newer rung (journal version %lld, this one "
+            "knows %d); use that rung",
+            j->dir, (long long)version, JOURNAL_VERSION);
     return RUNG_OK;
 }
 
 static int32_t prepare(struct rung_journal *j, struct rung_error *err)
 {
-    static const char insert[] = "INSERT INTO records (wall_ms, type, key, json) VALUES (?, ?, ?, ?)";
+    static const char insert[] =
+        "INSERT INTO records (wall_ms, type, key, json) VALUES (?, ?, ?, ?)";
     static const char find[] = "SELECT seq, json FROM records WHERE type = ? AND key = ?";
     static const char count[] = "SELECT count(*) FROM records WHERE type = ?";
     if (sqlite3_prepare_v2(j->db, insert, -1, &j->insert, NULL) != SQLITE_OK ||
@@ -123,7 +134,8 @@ static int32_t prepare(struct rung_journal *j, struct rung_error *err)
     return RUNG_OK;
 }
 
-static int32_t open_path(struct rung_journal *j, const char *path, int flags, struct rung_error *err)
+static int32_t open_path(struct rung_journal *j, const char *path, int flags,
+                         struct rung_error *err)
 {
     if (sqlite3_open_v2(path, &j->db, flags, NULL) != SQLITE_OK)
         return db_fail(j, err, "can't be opened");
@@ -143,7 +155,8 @@ static int32_t create_db(struct rung_journal *j, const char *path, struct rung_e
     int closed = sqlite3_close(j->db);
     j->db = NULL;
     if (!status && (closed != SQLITE_OK || rename(fresh, path) != 0))
-        return rung_fail(err, RUNG_EIO, "journal.sqlite", "%s: can't be made: %s", path, strerror(errno));
+        return rung_fail(err, RUNG_EIO, "journal.sqlite", "%s: can't be made: %s", path,
+                         strerror(errno));
     return status;
 }
 
@@ -154,11 +167,13 @@ static int32_t open_db(struct rung_journal *j, enum rung_journal_mode mode, stru
     snprintf(path, sizeof path, "%s/journal.db", j->dir);
     bool exists = stat(path, &st) == 0;
     if (mode == RUNG_JOURNAL_CREATE && exists)
-        return rung_fail(err, RUNG_EINVAL, "journal.exists",
-                         "%s: holds a run already; continue it with --resume %s, or choose another folder",
-                         j->dir, j->dir);
+        return rung_fail(
+            err, RUNG_EINVAL, "journal.exists",
+            "%s: holds a run already; continue it with --resume %s, or choose another folder",
+            j->dir, j->dir);
     if (mode != RUNG_JOURNAL_CREATE && !exists)
-        return rung_fail(err, RUNG_ENOTFOUND, "journal.none", "%s: holds no run (no journal.db)", j->dir);
+        return rung_fail(err, RUNG_ENOTFOUND, "journal.none", "%s: holds no run (no journal.db)",
+                         j->dir);
     int32_t status = mode == RUNG_JOURNAL_CREATE ? create_db(j, path, err) : RUNG_OK;
     if (!status)
         status = open_path(j, path, SQLITE_OPEN_READWRITE, err);
@@ -175,9 +190,11 @@ static int32_t set_up(struct rung_journal *j, enum rung_journal_mode mode, struc
         status = open_db(j, mode, err);
     /* With WAL, NORMAL is enough for a killed process to lose nothing. */
     if (!status && mode != RUNG_JOURNAL_READ)
-        status = exec(j, wal_is_safe(j->dir) ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL"
-                                             : "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL",
-                      "can't be written", err);
+        status =
+            exec(j,
+                 wal_is_safe(j->dir) ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL"
+                                     : "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL",
+                 "can't be written", err);
     if (!status)
         status = check_version(j, err);
     return status ? status : prepare(j, err);
@@ -237,8 +254,8 @@ int32_t rung_journal_append(struct rung_journal *j, const char *type, const char
     int rc = sqlite3_step(j->insert);
     int32_t status = RUNG_OK;
     if (rc == SQLITE_CONSTRAINT)
-        status = rung_fail(err, RUNG_EINVAL, "journal.twice", "%s: %s '%s' is recorded already", j->dir,
-                           type, key);
+        status = rung_fail(err, RUNG_EINVAL, "journal.twice", "%s: %s '%s' is recorded already",
+                           j->dir, type, key);
     else if (rc != SQLITE_DONE)
         status = db_fail(j, err, "can't be written");
     else if (seq)
@@ -299,8 +316,9 @@ static bool visit_row(struct rung_journal *j, sqlite3_stmt *stmt,
         .json = json,
     };
     if (!json || !record.type || !record.key) {
-        *status = rung_fail(err, RUNG_EIO, "journal.record", "%s/journal.db: record %llu is damaged",
-                            j->dir, (unsigned long long)record.seq);
+        *status =
+            rung_fail(err, RUNG_EIO, "journal.record", "%s/journal.db: record %llu is damaged",
+                      j->dir, (unsigned long long)record.seq);
         cJSON_Delete(json);
         return false;
     }

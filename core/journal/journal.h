@@ -33,13 +33,14 @@ void rung_journal_close(struct rung_journal *journal);
 const char *rung_journal_dir(const struct rung_journal *journal);
 
 /*
- * Appends a record and commits. seq may be NULL. payload is borrowed. RUNG_EINVAL when (type, key) is
- * there already; RUNG_EIO names what failed (a full disk, ...): nothing before it is lost.
+ * Appends a record and commits. seq may be NULL. payload is borrowed. RUNG_EINVAL when (type, key)
+ * is there already; RUNG_EIO names what failed (a full disk, ...): nothing before it is lost.
  */
 int32_t rung_journal_append(struct rung_journal *journal, const char *type, const char *key,
                             const cJSON *payload, uint64_t *seq, struct rung_error *err);
 /* The record's JSON, which the caller deletes, or NULL when there is none. seq may be NULL. */
-cJSON *rung_journal_find(struct rung_journal *journal, const char *type, const char *key, uint64_t *seq);
+cJSON *rung_journal_find(struct rung_journal *journal, const char *type, const char *key,
+                         uint64_t *seq);
 /* Number of records of a type. */
 uint64_t rung_journal_count(struct rung_journal *journal, const char *type);
 
@@ -62,7 +63,8 @@ int32_t rung_journal_each(struct rung_journal *journal, const char *type, uint64
 int32_t rung_journal_store(struct rung_journal *journal, const char *sha256, const void *bytes,
                            uint64_t n, struct rung_error *err);
 /* Reads an artifact back; RUNG_EIO when it is missing or its hash differs. */
-int32_t rung_journal_artifact(struct rung_journal *journal, const char *sha256, struct rung_arena *arena,
-                              struct rung_text *out, struct rung_error *err);
+int32_t rung_journal_artifact(struct rung_journal *journal, const char *sha256,
+                              struct rung_arena *arena, struct rung_text *out,
+                              struct rung_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Descriptors are foreign data: sizes, texts and slots are checked here, once, so that no other code
- * needs to. Only slots of the first revision of a kind can be required.
+ * Descriptors are foreign data: sizes, texts and slots are checked here, once, so that no other
+ * code needs to. Only slots of the first revision of a kind can be required.
  */
 #include "plugin/check.h"
 #include "base/text.h"
@@ -29,20 +29,26 @@ struct kind_info {
     struct slot slots[16]; /* required, ended by a NULL name */
 };
 
-#define SLOT(type, field) {#field, offsetof(struct type, field)}
+#define SLOT(type, field)                                                                          \
+    {                                                                                              \
+#field, offsetof(struct type, field)                                                       \
+    }
 
 static const struct kind_info kinds[] = {
     {RUNG_KIND_LLM, "llm", {SLOT(rung_llm_ops, complete)}},
-    {RUNG_KIND_CODEGEN, "codegen",
+    {RUNG_KIND_CODEGEN,
+     "codegen",
      {SLOT(rung_codegen_ops, contract), SLOT(rung_codegen_ops, read_reply),
       SLOT(rung_codegen_ops, read_source)}},
     {RUNG_KIND_COMPILER, "compiler", {SLOT(rung_compiler_ops, compile)}},
-    {RUNG_KIND_DEVICE, "device",
+    {RUNG_KIND_DEVICE,
+     "device",
      {SLOT(rung_device_ops, info), SLOT(rung_device_ops, alloc), SLOT(rung_device_ops, free),
       SLOT(rung_device_ops, address), SLOT(rung_device_ops, map), SLOT(rung_device_ops, write),
       SLOT(rung_device_ops, read), SLOT(rung_device_ops, fill), SLOT(rung_device_ops, load),
       SLOT(rung_device_ops, unload), SLOT(rung_device_ops, launch), SLOT(rung_device_ops, sync)}},
-    {RUNG_KIND_REFERENCE, "reference",
+    {RUNG_KIND_REFERENCE,
+     "reference",
      {SLOT(rung_reference_ops, check), SLOT(rung_reference_ops, evaluate),
       SLOT(rung_reference_ops, work)}},
     {RUNG_KIND_VERIFIER, "verifier", {SLOT(rung_verifier_ops, check)}},
@@ -83,7 +89,8 @@ static bool name_valid(const char *name)
 }
 
 /* Operation tables start with struct_size; a slot past it counts as missing. */
-static void check_ops(const struct kind_info *kind, const struct rung_factory *f, struct rung_buf *faults)
+static void check_ops(const struct kind_info *kind, const struct rung_factory *f,
+                      struct rung_buf *faults)
 {
     if (!f->ops) {
         rung_buf_printf(faults, "; %s '%s' has no operations (ops is NULL)", kind->word, f->name);
@@ -96,7 +103,8 @@ static void check_ops(const struct kind_info *kind, const struct rung_factory *f
         if (s->offset + sizeof slot <= size)
             memcpy(&slot, (const char *)f->ops + s->offset, sizeof slot);
         if (!slot)
-            rung_buf_printf(faults, "; %s '%s' lacks the operation '%s'", kind->word, f->name, s->name);
+            rung_buf_printf(faults, "; %s '%s' lacks the operation '%s'", kind->word, f->name,
+                            s->name);
     }
 }
 
@@ -112,7 +120,8 @@ static void check_options(const struct rung_factory *f, struct rung_buf *faults)
             o->type < RUNG_OPT_BOOL || o->type > RUNG_OPT_SECRET)
             rung_buf_printf(faults, "; option %zu of '%s' is malformed", i, f->name);
         else if (o->type == RUNG_OPT_ENUM && !(o->values && o->values[0]))
-            rung_buf_printf(faults, "; option '%s' of '%s' is an enum without values", o->name, f->name);
+            rung_buf_printf(faults, "; option '%s' of '%s' is an enum without values", o->name,
+                            f->name);
         else if ((o->flags & RUNG_OPT_REQUIRED) && o->default_text)
             rung_buf_printf(faults, "; option '%s' of '%s' is required and has a default", o->name,
                             f->name);
@@ -122,13 +131,14 @@ static void check_options(const struct rung_factory *f, struct rung_buf *faults)
 static void check_factory(const struct rung_factory *f, size_t index, struct rung_buf *faults)
 {
     if (f->struct_size < sizeof *f) {
-        rung_buf_printf(faults, "; factory %zu has a struct_size of %u, not %zu", index, f->struct_size,
-                        sizeof *f);
+        rung_buf_printf(faults, "; factory %zu has a struct_size of %u, not %zu", index,
+                        f->struct_size, sizeof *f);
         return;
     }
     const struct kind_info *kind = kind_find(f->kind);
     if (!kind || !name_valid(f->name) || !f->summary) {
-        rung_buf_printf(faults, "; factory %zu has the kind '%s' and the name '%s': one is not valid",
+        rung_buf_printf(faults,
+                        "; factory %zu has the kind '%s' and the name '%s': one is not valid",
                         index, f->kind ? f->kind : "(NULL)", f->name ? f->name : "(NULL)");
         return;
     }
@@ -145,14 +155,15 @@ static void check_factory(const struct rung_factory *f, size_t index, struct run
 static int32_t check_abi(const char *path, const struct rung_plugin *p, struct rung_error *err)
 {
     if (p->magic != RUNG_PLUGIN_MAGIC)
-        return rung_fail(err, RUNG_EMISUSE, "plugin.magic", "%s: is no rung plugin (magic %08x)", path,
-                         p->magic);
+        return rung_fail(err, RUNG_EMISUSE, "plugin.magic", "%s: is no rung plugin (magic %08x)",
+                         path, p->magic);
     if (p->abi_major == RUNG_ABI_MAJOR && p->abi_draft == RUNG_ABI_DRAFT)
         return RUNG_OK;
-    return rung_fail(err, RUNG_EMISUSE, "plugin.abi",
-                     "%s: is built for plugin ABI %u draft %u, this rung has ABI %u draft %u; build it "
-                     "again against this rung's headers",
-                     path, p->abi_major, p->abi_draft, RUNG_ABI_MAJOR, RUNG_ABI_DRAFT);
+    return rung_fail(
+        err, RUNG_EMISUSE, "plugin.abi",
+        "%s: is built for plugin ABI %u draft %u, this rung has ABI %u draft %u; build it "
+        "again against this rung's headers",
+        path, p->abi_major, p->abi_draft, RUNG_ABI_MAJOR, RUNG_ABI_DRAFT);
 }
 
 int32_t rung_plugin_check(const char *path, const struct rung_plugin *p, struct rung_error *err)

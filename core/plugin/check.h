@@ -5,6 +5,7 @@
 #include "base/status.h"
 
 /* Descriptor and all factories: ABI, names, required slots. All faults of a file in one message. */
-int32_t rung_plugin_check(const char *path, const struct rung_plugin *plugin, struct rung_error *err);
+int32_t rung_plugin_check(const char *path, const struct rung_plugin *plugin,
+                          struct rung_error *err);
 
 #endif

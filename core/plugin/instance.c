@@ -30,7 +30,8 @@ struct instance_private {
 /* SERIAL_GLOBAL. Recursive: a verifier's session calls the device on the same thread. */
 static pthread_mutex_t global_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-/* ---- The host table ---------------------------------------------------------------------------- */
+/* ---- The host table ----------------------------------------------------------------------------
+ */
 
 static struct instance_private *private_of(const struct rung_host *host)
 {
@@ -98,13 +99,15 @@ static double host_float(const struct rung_host *h, const struct rung_options *o
     return rung_options_float(o, name);
 }
 
-static const char *host_string(const struct rung_host *h, const struct rung_options *o, const char *name)
+static const char *host_string(const struct rung_host *h, const struct rung_options *o,
+                               const char *name)
 {
     (void)h;
     return rung_options_string(o, name);
 }
 
-static uint32_t host_count(const struct rung_host *h, const struct rung_options *o, const char *name)
+static uint32_t host_count(const struct rung_host *h, const struct rung_options *o,
+                           const char *name)
 {
     (void)h;
     return rung_options_count(o, name);
@@ -117,8 +120,8 @@ static const char *host_string_at(const struct rung_host *h, const struct rung_o
     return rung_options_string_at(o, name, index);
 }
 
-static int64_t host_int_at(const struct rung_host *h, const struct rung_options *o, const char *name,
-                           uint32_t index)
+static int64_t host_int_at(const struct rung_host *h, const struct rung_options *o,
+                           const char *name, uint32_t index)
 {
     (void)h;
     return rung_options_int_at(o, name, index);
@@ -194,14 +197,17 @@ void *rung_host_user(const struct rung_host *host, const char *service_id)
     return service ? service->user : NULL;
 }
 
-/* ---- Guards ---------------------------------------------------------------------------------------- */
+/* ---- Guards ---- */
 
 static pthread_mutex_t *lock_of(const struct rung_instance *instance)
 {
     switch (instance->factory->thread_model) {
-    case RUNG_SERIAL_GLOBAL: return &global_lock;
-    case RUNG_SERIAL_INSTANCE: return &instance->priv->lock;
-    default: return NULL;
+    case RUNG_SERIAL_GLOBAL:
+        return &global_lock;
+    case RUNG_SERIAL_INSTANCE:
+        return &instance->priv->lock;
+    default:
+        return NULL;
     }
 }
 
@@ -220,7 +226,8 @@ int32_t rung_guard_leave(struct rung_guard *guard, int32_t status, struct rung_e
     pthread_mutex_t *lock = lock_of(guard->instance);
     const char *who = guard->instance->priv->who;
     if (rung_fpenv_restore(&guard->env))
-        rung_log(RUNG_LOG_ERROR, who, "API MISUSE: changed the floating-point environment; restored");
+        rung_log(RUNG_LOG_ERROR, who,
+                 "API MISUSE: changed the floating-point environment; restored");
     rung_crash_leave(guard->outer);
     if (lock)
         pthread_mutex_unlock(lock);
@@ -232,7 +239,7 @@ int32_t rung_guard_leave(struct rung_guard *guard, int32_t status, struct rung_e
     return status;
 }
 
-/* ---- Life -------------------------------------------------------------------------------------------- */
+/* ---- Life ---- */
 
 static int32_t call_create(struct rung_instance *instance, struct rung_error *err)
 {
@@ -253,14 +260,18 @@ static void instance_release(struct rung_instance *instance)
 }
 
 int32_t rung_instance_new(const struct rung_loaded *loaded, const struct rung_options *options,
-                          const char *name, const char *data_dir, const struct rung_service *services,
-                          struct rung_instance **out, struct rung_error *err)
+                          const char *name, const char *data_dir,
+                          const struct rung_service *services, struct rung_instance **out,
+                          struct rung_error *err)
 {
     struct rung_instance *instance = rung_xcalloc(1, sizeof *instance);
     struct instance_private *p = rung_xcalloc(1, sizeof *p);
-    *instance = (struct rung_instance){.loaded = loaded, .factory = loaded->factory,
-                                       .ops = loaded->factory->ops, .options = options,
-                                       .host = &p->host, .priv = p};
+    *instance = (struct rung_instance){.loaded = loaded,
+                                       .factory = loaded->factory,
+                                       .ops = loaded->factory->ops,
+                                       .options = options,
+                                       .host = &p->host,
+                                       .priv = p};
     p->instance = instance;
     p->host = host_table(p, data_dir);
     pthread_mutex_init(&p->lock, NULL);
@@ -303,7 +314,7 @@ void rung_instance_free(struct rung_instance *instance)
     instance_release(instance);
 }
 
-/* ---- Common services ------------------------------------------------------------------------------------ */
+/* ---- Common services ---- */
 
 static const struct rung_host_rng rng_table = {.struct_size = sizeof rng_table,
                                                .words = rung_philox_words};

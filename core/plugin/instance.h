@@ -33,8 +33,9 @@ struct rung_instance {
  * and live longer; services (NULL id ends; may be NULL) are copied. name is for logs and messages.
  */
 int32_t rung_instance_new(const struct rung_loaded *loaded, const struct rung_options *options,
-                          const char *name, const char *data_dir, const struct rung_service *services,
-                          struct rung_instance **out, struct rung_error *err);
+                          const char *name, const char *data_dir,
+                          const struct rung_service *services, struct rung_instance **out,
+                          struct rung_error *err);
 /* Starts it once; later calls return RUNG_OK. */
 int32_t rung_instance_start(struct rung_instance *instance, struct rung_error *err);
 /* Stops (when started) and destroys. NULL is fine. */
@@ -57,8 +58,8 @@ void rung_guard_enter(struct rung_guard *guard, struct rung_instance *instance);
 int32_t rung_guard_leave(struct rung_guard *guard, int32_t status, struct rung_error *err);
 
 /*
- * Calls an operation of an instance: RUNG_INVOKE(status, inst, struct rung_verifier_ops, check, call, ...).
- * `call` is a struct rung_call * whose error is set.
+ * Calls an operation of an instance: RUNG_INVOKE(status, inst, struct rung_verifier_ops, check,
+ * call, ...). `call` is a struct rung_call * whose error is set.
  */
 #define RUNG_INVOKE(status, inst, type, op, call, ...)                                             \
     do {                                                                                           \

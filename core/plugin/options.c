@@ -102,10 +102,15 @@ static void set_string(struct reader *r, const struct rung_option *o, const stru
         enum_fault(r, o, node);
     else if (o->type == RUNG_OPT_SECRET && !rung_starts_with(node->s, "env:") &&
              !rung_starts_with(node->s, "file:"))
-        RUNG_DIAG_AT(r->diags, node,
-                     "'%s' must name where the secret is, as \"env:VARIABLE\" or \"file:PATH\"; never "
-                     "write the secret itself here",
-                     o->name);
+        RUNG_DIAG_AT(
+            r->diags, node,
+            "'%s' must name where the secret is, as \"env:VARIABLE\" or \"file:PATH\"; never "
+            "write the secret itself here",
+            o->name);
+    else if (o->type == RUNG_OPT_SECRET && rung_starts_with(node->s, "file:"))
+        v->s = v->raw = rung_arena_printf(
+            r->arena, "file:%s",
+            path_absolute(r->arena, rung_path_beside(r->arena, node->file, node->s + 5)));
 }
 
 static void set_number(struct reader *r, const struct rung_option *o, const struct rung_node *node,
@@ -123,10 +128,11 @@ static void set_number(struct reader *r, const struct rung_option *o, const stru
 }
 
 /* DURATION and BYTES: a number, or text with a unit. */
-static void set_quantity(struct reader *r, const struct rung_option *o, const struct rung_node *node,
-                         struct value *v)
+static void set_quantity(struct reader *r, const struct rung_option *o,
+                         const struct rung_node *node, struct value *v)
 {
-    bool ok = node->type == RUNG_NODE_INT || (node->type == RUNG_NODE_FLOAT && o->type == RUNG_OPT_DURATION);
+    bool ok = node->type == RUNG_NODE_INT ||
+              (node->type == RUNG_NODE_FLOAT && o->type == RUNG_OPT_DURATION);
     v->i = node->i;
     v->f = node->type == RUNG_NODE_INT ? (double)node->i : node->f;
     if (node->type == RUNG_NODE_STRING)
@@ -173,13 +179,16 @@ static void set_value(struct reader *r, const struct rung_option *o, const struc
             type_fault(r, o, node, "true or false");
         v->i = node->b;
         return;
-    case RUNG_OPT_INT: case RUNG_OPT_FLOAT:
+    case RUNG_OPT_INT:
+    case RUNG_OPT_FLOAT:
         set_number(r, o, node, v);
         return;
-    case RUNG_OPT_DURATION: case RUNG_OPT_BYTES:
+    case RUNG_OPT_DURATION:
+    case RUNG_OPT_BYTES:
         set_quantity(r, o, node, v);
         return;
-    case RUNG_OPT_STRINGS: case RUNG_OPT_INTS:
+    case RUNG_OPT_STRINGS:
+    case RUNG_OPT_INTS:
         set_list(r, o, node, v);
         return;
     default:
@@ -214,8 +223,8 @@ static struct rung_node *default_node(struct reader *r, const struct rung_option
     return list;
 }
 
-static void read_option(struct reader *r, const struct rung_option *o, const struct rung_node *group,
-                        struct value *v)
+static void read_option(struct reader *r, const struct rung_option *o,
+                        const struct rung_node *group, struct value *v)
 {
     *v = (struct value){.s = "", .raw = ""};
     const struct rung_node *node = rung_node_get(group, o->name);
@@ -271,13 +280,16 @@ static void add_json(cJSON *json, const struct rung_option *o, const struct valu
     case RUNG_OPT_BOOL:
         cJSON_AddBoolToObject(json, o->name, v->i != 0);
         return;
-    case RUNG_OPT_INT: case RUNG_OPT_BYTES:
+    case RUNG_OPT_INT:
+    case RUNG_OPT_BYTES:
         rung_json_add_i64(json, o->name, v->i);
         return;
-    case RUNG_OPT_FLOAT: case RUNG_OPT_DURATION:
+    case RUNG_OPT_FLOAT:
+    case RUNG_OPT_DURATION:
         rung_json_add_f64(json, o->name, v->f);
         return;
-    case RUNG_OPT_STRINGS: case RUNG_OPT_INTS: {
+    case RUNG_OPT_STRINGS:
+    case RUNG_OPT_INTS: {
         cJSON *list = cJSON_AddArrayToObject(json, o->name);
         for (uint32_t i = 0; i < v->count; i++)
             cJSON_AddItemToArray(list, o->type == RUNG_OPT_INTS
@@ -300,7 +312,8 @@ cJSON *rung_options_to_json(const struct rung_options *options)
 }
 
 /* The value of an option of one of two types; asking for anything else is the plugin's mistake. */
-static const struct value *find(const struct rung_options *options, const char *name, uint64_t types)
+static const struct value *find(const struct rung_options *options, const char *name,
+                                uint64_t types)
 {
     static const struct value none = {.s = "", .raw = ""};
     for (size_t i = 0; i < options->n; i++) {
@@ -308,8 +321,8 @@ static const struct value *find(const struct rung_options *options, const char *
         if (strcmp(o->name, name) == 0 && (types >> o->type & 1))
             return &options->values[i];
     }
-    rung_log(RUNG_LOG_ERROR, options->factory->name, "API MISUSE: option '%s' is not one of mine, or has another type",
-             name);
+    rung_log(RUNG_LOG_ERROR, options->factory->name,
+             "API MISUSE: option '%s' is not one of mine, or has another type", name);
     return &none;
 }
 
@@ -327,8 +340,10 @@ double rung_options_float(const struct rung_options *options, const char *name)
 
 const char *rung_options_string(const struct rung_options *options, const char *name)
 {
-    return find(options, name, TYPE(RUNG_OPT_STRING) | TYPE(RUNG_OPT_ENUM) | TYPE(RUNG_OPT_PATH) |
-                                   TYPE(RUNG_OPT_SECRET))->s;
+    return find(options, name,
+                TYPE(RUNG_OPT_STRING) | TYPE(RUNG_OPT_ENUM) | TYPE(RUNG_OPT_PATH) |
+                    TYPE(RUNG_OPT_SECRET))
+        ->s;
 }
 
 uint32_t rung_options_count(const struct rung_options *options, const char *name)
@@ -336,7 +351,8 @@ uint32_t rung_options_count(const struct rung_options *options, const char *name
     return find(options, name, TYPE(RUNG_OPT_STRINGS) | TYPE(RUNG_OPT_INTS))->count;
 }
 
-const char *rung_options_string_at(const struct rung_options *options, const char *name, uint32_t index)
+const char *rung_options_string_at(const struct rung_options *options, const char *name,
+                                   uint32_t index)
 {
     const struct value *v = find(options, name, TYPE(RUNG_OPT_STRINGS));
     return index < v->count ? v->strings[index] : NULL;

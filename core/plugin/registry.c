@@ -1,7 +1,7 @@
 /*
- * Loading: RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE, realpath first, never the current directory, never
- * a file or directory that others may write. The floating-point environment is compared around
- * dlopen, since a constructor of -ffast-math code would change it for the whole process.
+ * Loading: RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE, realpath first, never the current directory,
+ * never a file or directory that others may write. The floating-point environment is compared
+ * around dlopen, since a constructor of -ffast-math code would change it for the whole process.
  */
 #include "plugin/registry.h"
 #include "base/die.h"
@@ -120,7 +120,8 @@ static int32_t check_mode(const char *path, bool directory, struct rung_error *e
     return RUNG_OK;
 }
 
-static int32_t check_permissions(const struct rung_registry *r, const char *path, struct rung_error *err)
+static int32_t check_permissions(const struct rung_registry *r, const char *path,
+                                 struct rung_error *err)
 {
     if (r->insecure)
         return check_mode(path, false, NULL) == RUNG_EIO ? check_mode(path, false, err) : RUNG_OK;
@@ -144,8 +145,8 @@ static int32_t open_file(const char *path, const struct rung_plugin **out, struc
                  "-ffast-math?); restored",
                  path);
     if (!handle)
-        return rung_fail(err, RUNG_EINVAL, "plugin.load", "%s: can't be loaded: %s (try: ldd -r %s)",
-                         path, dlerror(), path);
+        return rung_fail(err, RUNG_EINVAL, "plugin.load",
+                         "%s: can't be loaded: %s (try: ldd -r %s)", path, dlerror(), path);
     rung_plugin_entry entry = NULL;
     void *symbol = dlsym(handle, RUNG_ENTRY_NAME);
     memcpy(&entry, &symbol, sizeof entry);
@@ -176,7 +177,8 @@ static int32_t entry_add(struct rung_registry *r, const char *path, struct entry
     char sha[RUNG_SHA256_HEX];
     const struct rung_plugin *plugin = NULL;
     if (r->n_entries == MAX_LOADED)
-        return rung_fail(err, RUNG_ENOMEM, "plugin.many", "%s: more than %d plugins", path, MAX_LOADED);
+        return rung_fail(err, RUNG_ENOMEM, "plugin.many", "%s: more than %d plugins", path,
+                         MAX_LOADED);
     int32_t status = check_permissions(r, path, err);
     if (!status)
         status = rung_sha256_file(path, sha, err);
@@ -310,8 +312,8 @@ int32_t rung_registry_load(struct rung_registry *r, const char *kind, const char
     return status;
 }
 
-int32_t rung_registry_locate(struct rung_registry *r, const char *kind, const char *name, char **path,
-                             char sha256[RUNG_SHA256_HEX], struct rung_arena *arena,
+int32_t rung_registry_locate(struct rung_registry *r, const char *kind, const char *name,
+                             char **path, char sha256[RUNG_SHA256_HEX], struct rung_arena *arena,
                              struct rung_error *err)
 {
     pthread_mutex_lock(&r->lock);
@@ -351,8 +353,8 @@ const char *const *rung_registry_files(struct rung_registry *r, struct rung_aren
     return files;
 }
 
-int32_t rung_registry_open(struct rung_registry *r, const char *path, const struct rung_plugin **out,
-                           struct rung_error *err)
+int32_t rung_registry_open(struct rung_registry *r, const char *path,
+                           const struct rung_plugin **out, struct rung_error *err)
 {
     struct entry *entry = NULL;
     pthread_mutex_lock(&r->lock);

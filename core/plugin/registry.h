@@ -1,8 +1,8 @@
 /*
  * Finding and loading plugin files. A file is looked for as <kind>_<name>.so in the search path
  * (the pipeline's plugin_path, RUNG_PLUGIN_PATH, the install directory; never the current one), or
- * taken by path when the name holds a '/'. Loaded files stay loaded. One registry a process, guarded
- * by a lock; any thread.
+ * taken by path when the name holds a '/'. Loaded files stay loaded. One registry a process,
+ * guarded by a lock; any thread.
  */
 #ifndef PLUGIN_REGISTRY_H
 #define PLUGIN_REGISTRY_H
@@ -46,9 +46,10 @@ int32_t rung_registry_locate(struct rung_registry *registry, const char *kind, c
 const char *const *rung_registry_files(struct rung_registry *registry, struct rung_arena *arena,
                                        size_t *n);
 /* Loads a file by path and checks everything; for `rung plugin`. */
-int32_t rung_registry_open(struct rung_registry *registry, const char *path, const struct rung_plugin **out,
-                           struct rung_error *err);
-/* "verifier" of "rung.verifier/0"; the kind's word, static or in place; NULL for an unknown kind. */
+int32_t rung_registry_open(struct rung_registry *registry, const char *path,
+                           const struct rung_plugin **out, struct rung_error *err);
+/* "verifier" of "rung.verifier/0"; the kind's word, static or in place; NULL for an unknown kind.
+ */
 const char *rung_kind_word(const char *kind);
 /* RUNG_KIND_* for a word, or NULL. */
 const char *rung_kind_of_word(const char *word);

@@ -1,6 +1,6 @@
 /*
- * The session: one variant on one device. Draws inputs, owns all buffers, launches the plan, watches
- * inputs and guard zones, computes the reference after the run, compares. It is what struct
+ * The session: one variant on one device. Draws inputs, owns all buffers, launches the plan,
+ * watches inputs and guard zones, computes the reference after the run, compares. It is what struct
  * rung_session (the ABI table for verifiers and timers) is made of. One thread at a time.
  */
 #ifndef SESSION_SESSION_H

@@ -1,6 +1,7 @@
 /*
- * The integer and float expressions of task and plan files: numbers, names, + - * / % ( ), ceil_div,
- * min, max, comparisons (== != < <= > >=), and / or / not. Pure; results in the caller's arena.
+ * The integer and float expressions of task and plan files: numbers, names, + - * / % ( ),
+ * ceil_div, min, max, comparisons (== != < <= > >=), and / or / not. Pure; results in the caller's
+ * arena.
  *
  * An expression is integer unless it holds a float literal, an f64 name or `/` between floats.
  * Integer arithmetic is exact: overflow, division by zero and a remainder of a negative number are

@@ -9,12 +9,13 @@
 #include <rung/bundle.h>
 
 /*
- * Reads the `//@` lines of source. NULL with *problem (lines "file:line: what, remedy") when they are
- * wrong: unknown directive or name, a launch without grid or block, a duplicate, no launch at all.
- * Bounds: 64 tunes of 64 values, 64 temps, 64 steps, 64 arguments.
+ * Reads the `//@` lines of source. NULL with *problem (lines "file:line: what, remedy") when they
+ * are wrong: unknown directive or name, a launch without grid or block, a duplicate, no launch at
+ * all. Bounds: 64 tunes of 64 values, 64 temps, 64 steps, 64 arguments.
  */
 const struct rung_plan *rung_plan_parse(struct rung_arena *arena, const struct rung_task *task,
-                                        const char *file, struct rung_text source, const char **problem);
+                                        const char *file, struct rung_text source,
+                                        const char **problem);
 
 /* Values of the plan's tunes, in its order. */
 struct rung_point {
@@ -24,32 +25,36 @@ struct rung_point {
 
 /* The default point: the first values. */
 struct rung_point rung_plan_default_point(const struct rung_plan *plan);
-/* Number of points, capped at 1e6; and the i-th (mixed radix, the last tune fastest; 0 = default). */
+/* Number of points, capped at 1e6; and the i-th (mixed radix, the last tune fastest; 0 = default).
+ */
 uint64_t rung_plan_points(const struct rung_plan *plan);
 struct rung_point rung_plan_point(const struct rung_plan *plan, uint64_t index);
-/* "TPB=256 ROWS=2"; "" without tunes. And back; false with *problem when it names none of the plan's. */
-char *rung_point_text(struct rung_arena *arena, const struct rung_plan *plan, const struct rung_point *point);
+/* "TPB=256 ROWS=2"; "" without tunes. And back; false with *problem when it names none of the
+ * plan's. */
+char *rung_point_text(struct rung_arena *arena, const struct rung_plan *plan,
+                      const struct rung_point *point);
 bool rung_point_parse(struct rung_arena *arena, const struct rung_plan *plan, const char *text,
                       struct rung_point *out, const char **problem);
 /* Whether every `where` holds at these dims. An expression that fails counts as false. */
-bool rung_plan_allows(const struct rung_plan *plan, const struct rung_task *task, const int64_t *dims,
-                      const struct rung_point *point, uint32_t sm_count);
+bool rung_plan_allows(const struct rung_plan *plan, const struct rung_task *task,
+                      const int64_t *dims, const struct rung_point *point, uint32_t sm_count);
 /*
- * The first point, in order from the default, that is allowed at all bench shapes of the task; false
- * when there is none.
+ * The first point, in order from the default, that is allowed at all bench shapes of the task;
+ * false when there is none.
  */
-bool rung_plan_first_point(const struct rung_plan *plan, const struct rung_task *task, uint32_t sm_count,
-                           struct rung_point *out);
+bool rung_plan_first_point(const struct rung_plan *plan, const struct rung_task *task,
+                           uint32_t sm_count, struct rung_point *out);
 /*
  * Kernel instances that the plan may launch at this point: name expressions such as
  * "softmax_rows<256>", each once. Template arguments may use tunes and integer literals, and, when
  * the task's shapes are fixed, dims. NULL with *problem when one fails.
  */
 const char *const *rung_plan_expressions(struct rung_arena *arena, const struct rung_plan *plan,
-                                         const struct rung_task *task, const struct rung_point *point,
-                                         uint32_t *n, const char **problem);
+                                         const struct rung_task *task,
+                                         const struct rung_point *point, uint32_t *n,
+                                         const char **problem);
 
-/* ---- Resolved ------------------------------------------------------------------------------------ */
+/* ---- Resolved ---- */
 
 struct rung_resolved_arg {
     uint32_t kind;  /* rung_arg_kind: TENSOR, TEMP, I64, F64 */
@@ -71,19 +76,20 @@ struct rung_resolved_step {
 
 struct rung_resolved_plan {
     const int64_t *temp_elements; /* one a temp of the plan */
-    const struct rung_resolved_step *steps; /* those whose `when` holds and whose grid is not empty */
+    const struct rung_resolved_step
+        *steps; /* those whose `when` holds and whose grid is not empty */
     uint32_t n_steps;
 };
 
 /*
- * Evaluates everything at dims and point. NULL with *problem "line N: ..." when an expression fails,
- * a size is negative, grid or block pass what CUDA allows (grid.x < 2^31, y and z < 65536; block <= 1024
- * threads), or temps pass 2^38 bytes.
+ * Evaluates everything at dims and point. NULL with *problem "line N: ..." when an expression
+ * fails, a size is negative, grid or block pass what CUDA allows (grid.x < 2^31, y and z < 65536;
+ * block <= 1024 threads), or temps pass 2^38 bytes.
  */
-const struct rung_resolved_plan *rung_plan_resolve(struct rung_arena *arena, const struct rung_plan *plan,
-                                                   const struct rung_task *task, const int64_t *dims,
-                                                   const struct rung_point *point, uint32_t sm_count,
-                                                   const char **problem);
+const struct rung_resolved_plan *
+rung_plan_resolve(struct rung_arena *arena, const struct rung_plan *plan,
+                  const struct rung_task *task, const int64_t *dims, const struct rung_point *point,
+                  uint32_t sm_count, const char **problem);
 /*
  * Packs arguments into the kernel's parameter block: pointers from `addresses` (of tensors, then
  * temps), scalars converted to what the kernel declares. false with *problem when the number of
@@ -97,7 +103,8 @@ bool rung_plan_pack(const struct rung_resolved_step *step, const struct rung_ker
 /* The rung.host.plan/0 service. */
 extern const struct rung_host_plan rung_plan_table;
 
-/* Bundles as JSON and back (for jobs and the journal). from_json refuses bad paths and sizes over 4 MiB. */
+/* Bundles as JSON and back (for jobs and the journal). from_json refuses bad paths and sizes over 4
+ * MiB. */
 cJSON *rung_bundle_to_json(const struct rung_bundle *bundle);
 const struct rung_bundle *rung_bundle_from_json(struct rung_arena *arena, const cJSON *json,
                                                 struct rung_error *err);

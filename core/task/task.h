@@ -10,10 +10,10 @@
 #include <rung/task.h>
 
 /*
- * Reads a task from its settings tree; every fault goes to diags with file and line. NULL when there
- * was one. Checked here: names, types, roles, shapes that evaluate at the default and all listed
- * dims, constraints, at least one output, n_dims <= 64, tensors <= 64, elements < 2^40 a tensor.
- * The graph itself is the reference plugin's to check.
+ * Reads a task from its settings tree; every fault goes to diags with file and line. NULL when
+ * there was one. Checked here: names, types, roles, shapes that evaluate at the default and all
+ * listed dims, constraints, at least one output, n_dims <= 64, tensors <= 64, elements < 2^40 a
+ * tensor. The graph itself is the reference plugin's to check.
  */
 const struct rung_task *rung_task_read(struct rung_arena *arena, const struct rung_node *root,
                                        struct rung_diags *diags);
@@ -39,8 +39,8 @@ int32_t rung_task_shape(const struct rung_task *task, uint32_t tensor, const int
 /* Elements of a shape. */
 int64_t rung_shape_elements(const int64_t *shape, uint32_t n_dims);
 /*
- * Names of an expression: the task's first n_dims dims, with the values in dims, and, when params is
- * true, its parameters. scope->ctx is *values; both are borrowed.
+ * Names of an expression: the task's first n_dims dims, with the values in dims, and, when params
+ * is true, its parameters. scope->ctx is *values; both are borrowed.
  */
 struct rung_task_values {
     const struct rung_task *task;
@@ -52,10 +52,12 @@ struct rung_scope rung_task_scope(const struct rung_task_values *values);
 /* Sum of all tensors' elements at dims: what a check costs, roughly. -1 when the dims are wrong. */
 int64_t rung_task_elements(const struct rung_task *task, const int64_t *dims);
 /* "rows=7 cols=1000" in the arena. */
-char *rung_task_dims_text(struct rung_arena *arena, const struct rung_task *task, const int64_t *dims);
+char *rung_task_dims_text(struct rung_arena *arena, const struct rung_task *task,
+                          const int64_t *dims);
 /* One bench case as the task's weights say; sum of weights. */
 double rung_task_weight_sum(const struct rung_task *task);
-/* Contract for prompts: dims with constraints, tensors "x: input f32 [rows, cols]", params, graph line. */
+/* Contract for prompts: dims with constraints, tensors "x: input f32 [rows, cols]", params, graph
+ * line. */
 char *rung_task_contract(struct rung_arena *arena, const struct rung_task *task);
 
 #endif

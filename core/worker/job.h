@@ -1,6 +1,7 @@
 /*
- * What crosses between orchestrator, supervisor and executor: hello, set-up, jobs, progress, results,
- * blobs. One JSON object a line, at most RUNG_LINE_MAX bytes. docs/worker-protocol.md describes it.
+ * What crosses between orchestrator, supervisor and executor: hello, set-up, jobs, progress,
+ * results, blobs. One JSON object a line, at most RUNG_LINE_MAX bytes. docs/worker-protocol.md
+ * describes it.
  */
 #ifndef WORKER_JOB_H
 #define WORKER_JOB_H

@@ -23,11 +23,12 @@ struct rung_bundle {
     uint32_t n_files;
     const char *language;          /* "cuda" */
     const struct rung_file *files; /* at least one */
-    uint32_t entry;                /* index of the file that is compiled and carries the plan lines */
+    uint32_t entry; /* index of the file that is compiled and carries the plan lines */
     uint32_t reserved;
 };
 
-/* ---- Plan: symbolic, before shapes are known -------------------------------------------------- */
+/* ---- Plan: symbolic, before shapes are known --------------------------------------------------
+ */
 
 /* An expression in the plan language and the line of the entry file that it stands in (1-based). */
 struct rung_expr_text {
@@ -90,7 +91,7 @@ struct rung_step {
     struct rung_expr_text grid[3], block[3]; /* NULL text: 1 */
     struct rung_expr_text shared;            /* bytes of dynamic shared memory; NULL text: 0 */
 
-    uint32_t target_kind;  /* SET: RUNG_ARG_TENSOR or RUNG_ARG_TEMP */
+    uint32_t target_kind; /* SET: RUNG_ARG_TENSOR or RUNG_ARG_TEMP */
     uint32_t target_index;
     uint32_t pattern; /* SET */
     uint32_t reserved;
@@ -109,11 +110,12 @@ struct rung_plan {
     const struct rung_step *steps; /* in order, on one stream */
 };
 
-/* ---- Artifact ------------------------------------------------------------------------------------ */
+/* ---- Artifact ---- */
 
 enum rung_format { RUNG_FORMAT_PTX = 1, RUNG_FORMAT_CUBIN = 2, RUNG_FORMAT_OPAQUE = 3 };
 
-enum rung_ptype { /* how a kernel parameter is declared */
+/* How a kernel parameter is declared. */
+enum rung_ptype {
     RUNG_PARAM_BITS = 1,
     RUNG_PARAM_INT = 2,
     RUNG_PARAM_FLOAT = 3,
@@ -136,7 +138,7 @@ struct rung_kernel {
     const char *symbol;     /* lowered name in the code */
     const struct rung_kernel_param *params;
     uint32_t param_bytes;
-    uint32_t registers; /* a thread; 0 = not known */
+    uint32_t registers;     /* a thread; 0 = not known */
     uint32_t static_shared; /* bytes */
     uint32_t local_bytes;   /* a thread, spills included */
     uint32_t spill_bytes;   /* stores + loads as ptxas counts them */

@@ -17,8 +17,8 @@ struct rung_reply_result {
     uint32_t struct_size;
     uint32_t reserved;
     char code[32];
-    struct rung_text message;         /* for the model: what is wrong and what to send instead */
-    struct rung_text note;            /* what the reader did ("took the second of 2 blocks"); may be empty */
+    struct rung_text message; /* for the model: what is wrong and what to send instead */
+    struct rung_text note; /* what the reader did ("took the second of 2 blocks"); may be empty */
     const struct rung_bundle *bundle; /* NULL unless code is "" */
     const struct rung_plan *plan;     /* NULL unless code is ""; the plan that the bundle carries */
 };
@@ -27,13 +27,15 @@ struct rung_codegen_ops {
     uint32_t struct_size;
     uint32_t reserved;
     /* [worker] The candidate contract for this task: how to write the code and the plan lines. */
-    int32_t (*contract)(void *self, struct rung_call *, const struct rung_task *, struct rung_text *out);
+    int32_t (*contract)(void *self, struct rung_call *, const struct rung_task *,
+                        struct rung_text *out);
     /* [worker] From a reply (markdown, hostile) to a bundle. A bad reply is a result. */
-    int32_t (*read_reply)(void *self, struct rung_call *, const struct rung_task *, struct rung_text reply,
-                          struct rung_reply_result *out);
+    int32_t (*read_reply)(void *self, struct rung_call *, const struct rung_task *,
+                          struct rung_text reply, struct rung_reply_result *out);
     /* [worker] From a file of the user (`rung eval`): path is only for messages and file names. */
-    int32_t (*read_source)(void *self, struct rung_call *, const struct rung_task *, const char *path,
-                           struct rung_text source, struct rung_reply_result *out);
+    int32_t (*read_source)(void *self, struct rung_call *, const struct rung_task *,
+                           const char *path, struct rung_text source,
+                           struct rung_reply_result *out);
 };
 
 #ifdef __cplusplus

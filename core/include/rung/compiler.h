@@ -26,9 +26,9 @@ struct rung_compile_result {
     uint32_t struct_size;
     uint32_t reserved;
     char code[32];
-    struct rung_text log;                  /* the compiler's own words, bounded; never NULL */
-    const struct rung_artifact *artifact;  /* NULL unless code is "" */
-    uint64_t compile_ns;                   /* wall time of the compile itself */
+    struct rung_text log;                 /* the compiler's own words, bounded; never NULL */
+    const struct rung_artifact *artifact; /* NULL unless code is "" */
+    uint64_t compile_ns;                  /* wall time of the compile itself */
 };
 
 struct rung_compiler_ops {

@@ -28,18 +28,18 @@ enum rung_device_flag {
 
 struct rung_device_info {
     uint32_t struct_size;
-    uint32_t flags;         /* rung_device_flag */
-    const char *name;       /* "ptx interpreter (avx512)", "NVIDIA H200" */
-    const char *id;         /* stable and unique: GPU UUID; "ptx" */
-    uint32_t format;        /* rung_format that load() wants */
-    uint32_t sm_count;      /* what `sm_count` means in plans */
-    const char *arch;       /* target of compile for that format: "compute_90", "sm_90" */
-    uint64_t memory_bytes;  /* that may be allocated */
+    uint32_t flags;        /* rung_device_flag */
+    const char *name;      /* "ptx interpreter (avx512)", "NVIDIA H200" */
+    const char *id;        /* stable and unique: GPU UUID; "ptx" */
+    uint32_t format;       /* rung_format that load() wants */
+    uint32_t sm_count;     /* what `sm_count` means in plans */
+    const char *arch;      /* target of compile for that format: "compute_90", "sm_90" */
+    uint64_t memory_bytes; /* that may be allocated */
     uint32_t max_threads_per_block;
     uint32_t max_shared_bytes; /* dynamic + static, a block */
     uint32_t l2_bytes;
     uint32_t reserved;
-    const char *driver;     /* version text */
+    const char *driver; /* version text */
 };
 
 struct rung_buffer; /* the plugin's */
@@ -53,14 +53,14 @@ struct rung_module; /* the plugin's */
  */
 struct rung_fault {
     uint32_t struct_size;
-    uint32_t line;      /* source line, 0 = not known */
+    uint32_t line; /* source line, 0 = not known */
     char code[32];
     char kernel[128];
-    char message[768];  /* for the model: what, where, which thread, how far outside which buffer */
+    char message[768]; /* for the model: what, where, which thread, how far outside which buffer */
     uint32_t block[3];
     uint32_t thread[3];
     uint64_t address;
-    uint32_t sticky;    /* 1: the device can't be used again by this process */
+    uint32_t sticky; /* 1: the device can't be used again by this process */
     uint32_t reserved;
 };
 
@@ -75,12 +75,12 @@ struct rung_counters {
     uint64_t threads_per_block;
     uint64_t warp_instructions, lane_instructions;
     uint64_t warp_fp32, warp_fp64, warp_int, warp_special, warp_tensor, warp_branch, warp_barrier;
-    uint64_t lane_flops_fp32;     /* fma = 2 */
+    uint64_t lane_flops_fp32;                             /* fma = 2 */
     uint64_t global_loads, global_stores, global_atomics; /* warp requests */
     uint64_t shared_loads, shared_stores;                 /* warp requests */
-    uint64_t shared_wavefronts;   /* after bank conflicts, 32 banks of 4 bytes */
+    uint64_t shared_wavefronts; /* after bank conflicts, 32 banks of 4 bytes */
     uint64_t global_sectors_read, global_sectors_written; /* 32-byte sectors, summed a request */
-    uint64_t global_lines;        /* distinct 128-byte lines a request, summed */
+    uint64_t global_lines; /* distinct 128-byte lines a request, summed */
     uint64_t unique_sectors_read, unique_sectors_written; /* distinct a block, summed over blocks */
     uint64_t local_loads, local_stores;
 };
@@ -94,7 +94,7 @@ struct rung_launch {
     struct rung_dim3 grid, block;
     const void *params;
     uint32_t param_bytes;
-    uint32_t sample_blocks;  /* 0: all; n: about n blocks spread over the grid (COUNTERS only) */
+    uint32_t sample_blocks; /* 0: all; n: about n blocks spread over the grid (COUNTERS only) */
     uint64_t max_lane_instructions; /* 0: device default; more ends as run.timeout */
     struct rung_counters *counters; /* NULL: don't count (faster) */
 };
@@ -113,16 +113,16 @@ struct rung_device_ops {
      * of two, at most 4096). Contents are undefined (and count as never written). RUNG_ENOMEM when
      * the device has no room. free accepts NULL. `label` names the buffer in fault messages.
      */
-    int32_t (*alloc)(void *self, struct rung_call *, uint64_t bytes, uint64_t align, const char *label,
-                     struct rung_buffer **out);
+    int32_t (*alloc)(void *self, struct rung_call *, uint64_t bytes, uint64_t align,
+                     const char *label, struct rung_buffer **out);
     void (*free)(void *self, struct rung_buffer *);
     /* [worker, started] Device address, as kernels see it. */
     uint64_t (*address)(void *self, struct rung_buffer *);
     /* [worker, started] Host memory of the buffer, or NULL without RUNG_DEVICE_HOST_MEMORY. */
     void *(*map)(void *self, struct rung_buffer *);
     /* [worker, started] Synchronous copies; ranges must lie inside the buffer (RUNG_EINVAL). */
-    int32_t (*write)(void *self, struct rung_call *, struct rung_buffer *, uint64_t offset, const void *from,
-                     uint64_t bytes);
+    int32_t (*write)(void *self, struct rung_call *, struct rung_buffer *, uint64_t offset,
+                     const void *from, uint64_t bytes);
     int32_t (*read)(void *self, struct rung_call *, struct rung_buffer *, uint64_t offset, void *to,
                     uint64_t bytes);
     /*
@@ -130,26 +130,27 @@ struct rung_device_ops {
      * device may share pages of a repeated pattern whose size is a multiple of the page, so that
      * filling gigabytes costs little. written = 0: the bytes still count as never written (poison).
      */
-    int32_t (*fill)(void *self, struct rung_call *, struct rung_buffer *, uint64_t offset, uint64_t bytes,
-                    const void *pattern, uint64_t n, uint32_t written);
+    int32_t (*fill)(void *self, struct rung_call *, struct rung_buffer *, uint64_t offset,
+                    uint64_t bytes, const void *pattern, uint64_t n, uint32_t written);
 
     /* [worker, started] fault is filled when the code can't be loaded (device.unsupported, ...). */
-    int32_t (*load)(void *self, struct rung_call *, const struct rung_artifact *, struct rung_module **out,
-                    struct rung_fault *fault);
+    int32_t (*load)(void *self, struct rung_call *, const struct rung_artifact *,
+                    struct rung_module **out, struct rung_fault *fault);
     void (*unload)(void *self, struct rung_module *);
     /*
      * [worker, started] Queues the launch after all earlier work; may run it at once. A fault of
      * the launch itself is in *fault; a fault of the kernel may come here or at the next sync.
      */
-    int32_t (*launch)(void *self, struct rung_call *, const struct rung_launch *, struct rung_fault *fault);
+    int32_t (*launch)(void *self, struct rung_call *, const struct rung_launch *,
+                      struct rung_fault *fault);
     int32_t (*sync)(void *self, struct rung_call *, struct rung_fault *fault);
 
     /* [worker, started] MEASURES only, else NULL: events of the launch stream. elapsed in ns. */
     int32_t (*event_new)(void *self, struct rung_call *, struct rung_device_event **out);
     void (*event_free)(void *self, struct rung_device_event *);
     int32_t (*event_record)(void *self, struct rung_call *, struct rung_device_event *);
-    int32_t (*event_elapsed)(void *self, struct rung_call *, struct rung_device_event *from, struct rung_device_event *to,
-                             double *ns);
+    int32_t (*event_elapsed)(void *self, struct rung_call *, struct rung_device_event *from,
+                             struct rung_device_event *to, double *ns);
 };
 
 #ifdef __cplusplus

@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-/* ---- rung.host.plan/0: the plan language, owned by the core ------------------------------------ */
+/* ---- rung.host.plan/0: the plan language, owned by the core ------------------------------------
+ */
 
 #define RUNG_HOST_PLAN "rung.host.plan/0"
 
@@ -24,13 +25,16 @@ struct rung_host_plan {
     /*
      * [any] Reads the `//@` lines of a source into a plan for this task. The text between //@ and
      * the line's end is the plan language (docs/plans.md). When the text is wrong, returns RUNG_OK,
-     * sets *plan to NULL and *problem to lines "file:line: what, remedy". Results are in call->arena.
+     * sets *plan to NULL and *problem to lines "file:line: what, remedy". Results are in
+     * call->arena.
      */
-    int32_t (*parse)(const struct rung_host *, struct rung_call *, const struct rung_task *, const char *file,
-                     struct rung_text source, const struct rung_plan **plan, struct rung_text *problem);
+    int32_t (*parse)(const struct rung_host *, struct rung_call *, const struct rung_task *,
+                     const char *file, struct rung_text source, const struct rung_plan **plan,
+                     struct rung_text *problem);
 };
 
-/* ---- rung.host.process/0: helper processes ------------------------------------------------------ */
+/* ---- rung.host.process/0: helper processes ------------------------------------------------------
+ */
 
 #define RUNG_HOST_PROCESS "rung.host.process/0"
 #define RUNG_HELPER "rung.helper/0" /* a factory's extension id */
@@ -44,9 +48,11 @@ struct rung_helper_ops {
     uint32_t struct_size;
     uint32_t reserved;
     /* [main, in the helper] Loads libraries, reads headers, warms up. args: the opener's bytes. */
-    int32_t (*init)(const struct rung_host *, struct rung_text args, struct rung_error *, void **state);
+    int32_t (*init)(const struct rung_host *, struct rung_text args, struct rung_error *,
+                    void **state);
     /* [main, in the forked child] No file can be opened. Response in call->arena. */
-    int32_t (*serve)(void *state, struct rung_call *, struct rung_text request, struct rung_text *response);
+    int32_t (*serve)(void *state, struct rung_call *, struct rung_text request,
+                     struct rung_text *response);
 };
 
 struct rung_helper; /* opaque */
@@ -70,8 +76,8 @@ enum rung_helper_outcome {
 
 struct rung_helper_response {
     uint32_t struct_size;
-    uint32_t outcome;       /* rung_helper_outcome */
-    struct rung_text body;  /* in call->arena; valid when outcome is DONE */
+    uint32_t outcome;        /* rung_helper_outcome */
+    struct rung_text body;   /* in call->arena; valid when outcome is DONE */
     struct rung_text detail; /* for people, when it is not DONE */
 };
 
@@ -99,11 +105,11 @@ struct rung_host_compile {
     uint32_t struct_size;
     uint32_t reserved;
     /* [worker, in executors] As rung_compiler_ops.compile, of the pipeline's compiler. */
-    int32_t (*compile)(const struct rung_host *, struct rung_call *, const struct rung_compile_request *,
-                       struct rung_compile_result *out);
+    int32_t (*compile)(const struct rung_host *, struct rung_call *,
+                       const struct rung_compile_request *, struct rung_compile_result *out);
 };
 
-/* ---- rung.host.artifact/0: keep bytes with the run ------------------------------------------------- */
+/* ---- rung.host.artifact/0: keep bytes with the run ---- */
 
 #define RUNG_HOST_ARTIFACT "rung.host.artifact/0"
 
@@ -111,14 +117,14 @@ struct rung_host_artifact {
     uint32_t struct_size;
     uint32_t reserved;
     /*
-     * [worker] Stores bytes with the variant under judgement; name is [a-z0-9_.-]{1,63}, kept in the
-     * journal. sha256_hex receives 65 bytes. At most 64 MiB each.
+     * [worker] Stores bytes with the variant under judgement; name is [a-z0-9_.-]{1,63}, kept in
+     * the journal. sha256_hex receives 65 bytes. At most 64 MiB each.
      */
-    int32_t (*put)(const struct rung_host *, struct rung_call *, const char *name, const void *bytes,
-                   uint64_t n, char *sha256_hex);
+    int32_t (*put)(const struct rung_host *, struct rung_call *, const char *name,
+                   const void *bytes, uint64_t n, char *sha256_hex);
 };
 
-/* ---- rung.host.rng/0: counter-based random numbers -------------------------------------------------- */
+/* ---- rung.host.rng/0: counter-based random numbers ---- */
 
 #define RUNG_HOST_RNG "rung.host.rng/0"
 

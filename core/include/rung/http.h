@@ -1,14 +1,15 @@
 /*
- * rung/http.h - rung.host.http/0: HTTP requests for plugins that talk to a server. A plugin builds a
- * request and reads a reply; it never links an HTTP library, and never sees a secret.
+ * rung/http.h - rung.host.http/0: HTTP requests for plugins that talk to a server. A plugin builds
+ * a request and reads a reply; it never links an HTTP library, and never sees a secret.
  *
  * What the host sees to, and no plugin can change:
  *   - only http and https; TLS 1.2 or newer, certificates and names verified;
- *   - redirects are never followed: a 3xx is a reply as any other, so no header reaches another host;
+ *   - redirects are never followed: a 3xx is a reply as any other, so no header reaches another
+ * host;
  *   - plain http goes to 127.0.0.0/8, ::1 and localhost only, directly and past any proxy, unless
  *     RUNG_HTTP_ALLOW_PLAIN is set, which a plugin shall do only on an option of the user's;
- *   - the proxies of the environment (https_proxy, http_proxy, all_proxy, no_proxy) and SSL_CERT_FILE
- *     and SSL_CERT_DIR are honoured;
+ *   - the proxies of the environment (https_proxy, http_proxy, all_proxy, no_proxy) and
+ * SSL_CERT_FILE and SSL_CERT_DIR are honoured;
  *   - a URL with a user name or password is refused, and so are headers that could end their line;
  *   - no cookies, no compression unless the plugin asks for it by header, HTTP/1.1.
  */
@@ -30,8 +31,9 @@ extern "C" {
  * A value that must stay secret is named by `secret`, and the host sends prefix + value:
  *   "env:NAME"   the environment variable NAME
  *   "file:PATH"  the file PATH: absolute, regular, mode 0600 or 0400
- * Blanks and newlines at its end are cut off; the rest is 4 or more printable ASCII characters. Where
- * the server sends it back verbatim, the plugin, the log and the error read "***" in its place.
+ * Blanks and newlines at its end are cut off; the rest is 4 or more printable ASCII characters.
+ * Where the server sends it back verbatim, the plugin, the log and the error read "***" in its
+ * place.
  */
 struct rung_http_header {
     uint32_t struct_size;
@@ -49,10 +51,11 @@ enum rung_http_flag {
 struct rung_http_response {
     uint32_t struct_size;
     uint32_t status; /* 200, 302, 404, 500, ...; 0: no reply began */
-    const struct rung_http_header *headers; /* in the order of their arrival; repeated ones stay apart */
+    const struct rung_http_header
+        *headers; /* in the order of their arrival; repeated ones stay apart */
     uint32_t n_headers;
     uint32_t reserved;
-    struct rung_text body; /* all of it, streamed or not; bytes as sent, not checked to be UTF-8 */
+    struct rung_text body;  /* all of it, streamed or not; bytes as sent, not checked to be UTF-8 */
     uint64_t connect_ns;    /* from the call's begin until connected, TLS included; 0: never was */
     uint64_t first_byte_ns; /* until the body's first byte; 0: none came */
     uint64_t total_ns;      /* until the end */
@@ -60,15 +63,16 @@ struct rung_http_response {
 
 struct rung_http_request {
     uint32_t struct_size;
-    uint32_t flags;     /* rung_http_flag */
-    const char *method; /* GET HEAD POST PUT PATCH DELETE OPTIONS; NULL: POST with a body, else GET */
-    const char *url;    /* absolute */
+    uint32_t flags; /* rung_http_flag */
+    const char
+        *method;     /* GET HEAD POST PUT PATCH DELETE OPTIONS; NULL: POST with a body, else GET */
+    const char *url; /* absolute */
     /* The host adds Host, Content-Length, Connection, and User-Agent and Accept where they lack. */
     const struct rung_http_header *headers;
-    uint32_t n_headers; /* at most 128, 8 of them secret */
-    uint32_t connect_ms;       /* name, connection and TLS together; 0: 10 s */
-    uint32_t first_byte_ms;    /* call's begin until the body's first byte; 0: 10 min */
-    uint32_t between_bytes_ms; /* silence between two pieces of the body; 0: 5 min */
+    uint32_t n_headers;          /* at most 128, 8 of them secret */
+    uint32_t connect_ms;         /* name, connection and TLS together; 0: 10 s */
+    uint32_t first_byte_ms;      /* call's begin until the body's first byte; 0: 10 min */
+    uint32_t between_bytes_ms;   /* silence between two pieces of the body; 0: 5 min */
     uint64_t max_response_bytes; /* of the body; 0: 64 MiB. The head is held to 256 KiB. */
     struct rung_text body;       /* any bytes; ptr NULL or len 0: none */
     /*
@@ -77,9 +81,10 @@ struct rung_http_request {
      */
     int32_t (*on_head)(void *ctx, const struct rung_http_response *head);
     /*
-     * [the calling thread, during perform] Optional. Pieces of the body as they come, split anywhere,
-     * never empty, only for replies of status 2xx: an error page is never fed to a stream parser. A
-     * non-zero answer ends the call (RUNG_ECANCELLED). Its own time counts towards no silence.
+     * [the calling thread, during perform] Optional. Pieces of the body as they come, split
+     * anywhere, never empty, only for replies of status 2xx: an error page is never fed to a stream
+     * parser. A non-zero answer ends the call (RUNG_ECANCELLED). Its own time counts towards no
+     * silence.
      */
     int32_t (*on_data)(void *ctx, struct rung_text piece);
     void *ctx; /* of both */
@@ -89,18 +94,17 @@ struct rung_host_http {
     uint32_t struct_size;
     uint32_t reserved;
     /*
-     * [any, blocking] One request and its reply; obeys call->deadline_ns and call->cancel, the latter
-     * within 200 ms. Nothing is sent twice: retries are the caller's. A status such as 404 or 500 is
-     * data, not an error. out->struct_size is the caller's; headers and body are in call->arena. On
-     * an error too, *out holds what had come by then.
+     * [any, blocking] One request and its reply; obeys call->deadline_ns and call->cancel, the
+     * latter within 200 ms. Nothing is sent twice: retries are the caller's. A status such as 404
+     * or 500 is data, not an error. out->struct_size is the caller's; headers and body are in
+     * call->arena. On an error too, *out holds what had come by then.
      *
      *   RUNG_EINVAL       http.request      method, header or limits break this contract
      *   RUNG_EMISUSE      http.request      a struct_size that fits no version
-     *   RUNG_ECONFIG      http.url          not an absolute http or https URL without user or password
-     *                     http.plain        plain http to another host than this one
-     *                     http.secret       variable or file missing, unsafe or unusable; its name
-     *   RUNG_EUNAVAILABLE http.library      libcurl is not installed, or too old
-     *                     http.resolve      the host's or the proxy's name is not known
+     *   RUNG_ECONFIG      http.url          not an absolute http or https URL without user or
+     * password http.plain        plain http to another host than this one http.secret variable or
+     * file missing, unsafe or unusable; its name RUNG_EUNAVAILABLE http.library      libcurl is not
+     * installed, or too old http.resolve      the host's or the proxy's name is not known
      *                     http.connect      nothing answers there
      *                     http.tls          no TLS, or a certificate that doesn't verify
      *   RUNG_ETIMEOUT     http.connect_timeout, http.first_byte, http.stalled, http.deadline
@@ -110,8 +114,8 @@ struct rung_host_http {
      *                     http.broken       the connection ended early or broke HTTP
      *   RUNG_ENOMEM       http.memory       the arena is full
      */
-    int32_t (*perform)(const struct rung_host *, struct rung_call *, const struct rung_http_request *,
-                       struct rung_http_response *out);
+    int32_t (*perform)(const struct rung_host *, struct rung_call *,
+                       const struct rung_http_request *, struct rung_http_response *out);
     /*
      * [pure] Value of the reply's first header of that name (any case), or {NULL, 0}. Takes what
      * perform or on_head gave.

@@ -59,7 +59,8 @@ struct rung_llm_request {
     uint32_t reserved;
     double temperature; /* < 0: not sent */
     uint64_t seed;      /* for backends that can */
-    /* [same thread] Optional. Streaming text; a non-zero answer stops the call (RUNG_ECANCELLED). */
+    /* [same thread] Optional. Streaming text; a non-zero answer stops the call (RUNG_ECANCELLED).
+     */
     int32_t (*on_delta)(void *ctx, struct rung_text delta);
     void *on_delta_ctx;
 };
@@ -68,7 +69,7 @@ enum rung_finish {
     RUNG_FINISH_STOP = 1,
     RUNG_FINISH_LENGTH = 2,
     RUNG_FINISH_TOOL_CALLS = 3,
-    RUNG_FINISH_REFUSED = 4, /* refusal or content filter */
+    RUNG_FINISH_REFUSED = 4,   /* refusal or content filter */
     RUNG_FINISH_REASONING = 5, /* the budget went into reasoning; no text */
     RUNG_FINISH_CONTEXT = 6,   /* context overflow */
 };

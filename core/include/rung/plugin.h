@@ -100,7 +100,12 @@ struct rung_call {
     struct rung_error *error;   /* never NULL */
 };
 
-enum rung_log_level { RUNG_LOG_DEBUG = 0, RUNG_LOG_INFO = 1, RUNG_LOG_WARN = 2, RUNG_LOG_ERROR = 3 };
+enum rung_log_level {
+    RUNG_LOG_DEBUG = 0,
+    RUNG_LOG_INFO = 1,
+    RUNG_LOG_WARN = 2,
+    RUNG_LOG_ERROR = 3
+};
 
 /*
  * The host as one plugin instance sees it. Valid from create() until destroy() returns.
@@ -116,10 +121,12 @@ struct rung_host {
     const char *data_dir; /* where config/ lies: catalog, prompts, gpus; absolute path */
     void *ctx;            /* the host's; opaque to plugins */
 
-    /* [any] One line of UTF-8, without newline. The host adds kind and instance, and redacts secrets. */
+    /* [any] One line of UTF-8, without newline. The host adds kind and instance, and redacts
+     * secrets. */
     void (*log)(const struct rung_host *host, uint32_t level, const char *message);
     /* [any] Zeroed block of the arena, or NULL when memory is out. align: power of two <= 64. */
-    void *(*alloc)(const struct rung_host *host, struct rung_arena *arena, uint64_t size, uint64_t align);
+    void *(*alloc)(const struct rung_host *host, struct rung_arena *arena, uint64_t size,
+                   uint64_t align);
     /* [any] Monotonic nanoseconds. */
     uint64_t (*now_ns)(const struct rung_host *host);
     /* [any] Non-zero once the call shall end; it must then return RUNG_ECANCELLED within 1 s. */
@@ -132,10 +139,11 @@ struct rung_host {
      */
     int64_t (*opt_int)(const struct rung_host *, const struct rung_options *, const char *name);
     double (*opt_float)(const struct rung_host *, const struct rung_options *, const char *name);
-    const char *(*opt_string)(const struct rung_host *, const struct rung_options *, const char *name);
+    const char *(*opt_string)(const struct rung_host *, const struct rung_options *,
+                              const char *name);
     uint32_t (*opt_count)(const struct rung_host *, const struct rung_options *, const char *name);
-    const char *(*opt_string_at)(const struct rung_host *, const struct rung_options *, const char *name,
-                                 uint32_t index);
+    const char *(*opt_string_at)(const struct rung_host *, const struct rung_options *,
+                                 const char *name, uint32_t index);
     int64_t (*opt_int_at)(const struct rung_host *, const struct rung_options *, const char *name,
                           uint32_t index);
 
@@ -160,13 +168,14 @@ enum rung_option_type {
     RUNG_OPT_INT = 2,
     RUNG_OPT_FLOAT = 3,
     RUNG_OPT_STRING = 4,
-    RUNG_OPT_ENUM = 5,     /* string out of `values` */
-    RUNG_OPT_PATH = 6,     /* relative to the file that it stands in; "data:" prefix = host data dir */
-    RUNG_OPT_DURATION = 7, /* text such as "90s", "2h" or a number of seconds; getter: float seconds */
-    RUNG_OPT_BYTES = 8,    /* text such as "64MiB" or a number; getter: int bytes */
-    RUNG_OPT_STRINGS = 9,  /* list of strings */
-    RUNG_OPT_INTS = 10,    /* list of integers */
-    RUNG_OPT_SECRET = 11,  /* "env:NAME" or "file:PATH", never the value itself */
+    RUNG_OPT_ENUM = 5, /* string out of `values` */
+    RUNG_OPT_PATH = 6, /* relative to the file that it stands in; "data:" prefix = host data dir */
+    RUNG_OPT_DURATION =
+        7,              /* text such as "90s", "2h" or a number of seconds; getter: float seconds */
+    RUNG_OPT_BYTES = 8, /* text such as "64MiB" or a number; getter: int bytes */
+    RUNG_OPT_STRINGS = 9, /* list of strings */
+    RUNG_OPT_INTS = 10,   /* list of integers */
+    RUNG_OPT_SECRET = 11, /* "env:NAME" or "file:PATH", never the value itself */
 };
 
 enum rung_option_flag {
@@ -182,10 +191,10 @@ struct rung_option {
     uint32_t flags; /* rung_option_flag */
     uint32_t reserved;
     const char *name;
-    const char *default_text; /* as it would stand in the file; NULL: zero, empty, or required */
-    const char *unit;         /* NULL or such as "s", "bytes", "blocks" */
-    const char *summary;      /* one sentence */
-    double min, max;          /* INT and FLOAT, DURATION, BYTES; min == max: no limit */
+    const char *default_text;  /* as it would stand in the file; NULL: zero, empty, or required */
+    const char *unit;          /* NULL or such as "s", "bytes", "blocks" */
+    const char *summary;       /* one sentence */
+    double min, max;           /* INT and FLOAT, DURATION, BYTES; min == max: no limit */
     const char *const *values; /* ENUM: allowed texts, NULL-terminated */
 };
 

@@ -15,16 +15,16 @@ struct rung_reference_request {
     uint32_t struct_size;
     uint32_t n_inputs; /* tensors with data; the array has one entry a task tensor in any case */
     const struct rung_task *task;
-    const int64_t *dims;                      /* dims vector */
-    const struct rung_tensor_view *tensors;   /* one a task tensor; outputs have data = NULL */
+    const int64_t *dims;                    /* dims vector */
+    const struct rung_tensor_view *tensors; /* one a task tensor; outputs have data = NULL */
 };
 
 /*
  * One output. value[i] is the result in float64; bound[i] >= 0 the largest absolute error of an
  * honest kernel (DESIGN section 10: any summation order; each elementary function at an argument
- * perturbed by 8 units in the last place, plus 4; subnormals may flush). NaN and inf in value must be
- * matched exactly; where bound is infinite nothing can be asked, but that the element was written.
- * Row-major, dense, n = product of the output's dims.
+ * perturbed by 8 units in the last place, plus 4; subnormals may flush). NaN and inf in value must
+ * be matched exactly; where bound is infinite nothing can be asked, but that the element was
+ * written. Row-major, dense, n = product of the output's dims.
  */
 struct rung_reference_output {
     uint32_t struct_size;

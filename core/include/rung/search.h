@@ -58,13 +58,13 @@ struct rung_candidate {
     uint32_t n_parents;
     uint32_t state; /* rung_candidate_state */
     uint32_t parents[RUNG_MAX_PARENTS];
-    char code[32];    /* "" when accepted */
-    uint32_t time_kind; /* rung_time_kind; 0: no time */
-    uint32_t repairs;   /* replies beyond the first that it took to compile */
-    double time_ns;     /* best variant, weighted over bench shapes */
-    double tie_band;    /* times within a factor 1 + tie_band are ties; 0 exact */
-    uint32_t n_points;  /* tune points in all */
-    uint32_t n_tried;   /* tune points judged */
+    char code[32];           /* "" when accepted */
+    uint32_t time_kind;      /* rung_time_kind; 0: no time */
+    uint32_t repairs;        /* replies beyond the first that it took to compile */
+    double time_ns;          /* best variant, weighted over bench shapes */
+    double tie_band;         /* times within a factor 1 + tie_band are ties; 0 exact */
+    uint32_t n_points;       /* tune points in all */
+    uint32_t n_tried;        /* tune points judged */
     const char *source_hash; /* sha-256 hex of the entry file */
 };
 
@@ -78,8 +78,8 @@ enum rung_action_kind {
 
 /*
  * idea 0 in IMPLEMENT stands for the first kernel: a plain, right one. count must be 1..64 for the
- * first four kinds. avoid: categories not to repeat, comma-separated, or NULL. note: text added to the
- * prompt (it never replaces the contract), or the reason of STOP.
+ * first four kinds. avoid: categories not to repeat, comma-separated, or NULL. note: text added to
+ * the prompt (it never replaces the contract), or the reason of STOP.
  */
 struct rung_action {
     uint32_t struct_size;
@@ -113,8 +113,8 @@ struct rung_search_ops {
     uint32_t struct_size;
     uint32_t reserved;
     /*
-     * [main, started] Actions in call->arena. No action and no STOP is a breach (RUNG_EMISUSE by the
-     * host). The same events and history must give the same actions.
+     * [main, started] Actions in call->arena. No action and no STOP is a breach (RUNG_EMISUSE by
+     * the host). The same events and history must give the same actions.
      */
     int32_t (*decide)(void *self, struct rung_call *, const struct rung_history *,
                       const struct rung_event *events, uint32_t n_events,

@@ -21,11 +21,11 @@ enum rung_run_flag {
      * temps are zero; outputs are meaningless and can't be compared.
      */
     RUNG_RUN_SAMPLED = 1u << 1,
-    RUNG_RUN_TIMED = 1u << 2, /* result.elapsed_ns is filled (device must have MEASURES) */
+    RUNG_RUN_TIMED = 1u << 2,       /* result.elapsed_ns is filled (device must have MEASURES) */
     RUNG_RUN_KEEP_INPUTS = 1u << 3, /* skip the comparison of inputs afterwards (timing only) */
     /*
-     * Before each repeat, memory of twice the L2 is overwritten, without waiting for it: the caches hold
-     * nothing of the task, and the launches queue up behind it (device must have MEASURES).
+     * Before each repeat, memory of twice the L2 is overwritten, without waiting for it: the caches
+     * hold nothing of the task, and the launches queue up behind it (device must have MEASURES).
      */
     RUNG_RUN_COLD = 1u << 4,
 };
@@ -52,7 +52,7 @@ struct rung_fill {
     const char *kind; /* NULL: the task's fill of that tensor */
     double scale;
     double shift;
-    const void *bytes;  /* not NULL: exactly these bytes, n_bytes = the tensor's size */
+    const void *bytes; /* not NULL: exactly these bytes, n_bytes = the tensor's size */
     uint64_t n_bytes;
 };
 
@@ -71,22 +71,22 @@ struct rung_run_request {
 /* One run; owned by the session, freed by end(). */
 struct rung_run {
     uint32_t struct_size;
-    uint32_t n_launches;      /* steps that launched, in one repeat; a `zero` is one named "memset" */
-    struct rung_fault fault;  /* code "" when it ran */
-    uint32_t modified_input;  /* 1 + index of an input tensor that the kernel changed; 0 none */
-    uint32_t guard_broken;    /* 1 + index of a tensor or temp written outside its memory; 0 none */
-    uint32_t n_counters;      /* = n_launches with COUNTERS */
+    uint32_t n_launches; /* steps that launched, in one repeat; a `zero` is one named "memset" */
+    struct rung_fault fault; /* code "" when it ran */
+    uint32_t modified_input; /* 1 + index of an input tensor that the kernel changed; 0 none */
+    uint32_t guard_broken;   /* 1 + index of a tensor or temp written outside its memory; 0 none */
+    uint32_t n_counters;     /* = n_launches with COUNTERS */
     uint32_t reserved;
-    const struct rung_counters *counters; /* one a launch */
-    const char *const *kernels;           /* symbol of each launch */
-    const struct rung_launch_facts *facts;  /* one a launch */
-    double elapsed_ns;  /* TIMED: one repeat, mean */
-    uint64_t host_ns;   /* wall time of launches and sync */
-    void *ctx;          /* the session's */
-    const double *samples_ns; /* TIMED: one a repeat, in order; NULL otherwise */
-    uint32_t n_samples;       /* = repeats with TIMED */
+    const struct rung_counters *counters;  /* one a launch */
+    const char *const *kernels;            /* symbol of each launch */
+    const struct rung_launch_facts *facts; /* one a launch */
+    double elapsed_ns;                     /* TIMED: one repeat, mean */
+    uint64_t host_ns;                      /* wall time of launches and sync */
+    void *ctx;                             /* the session's */
+    const double *samples_ns;              /* TIMED: one a repeat, in order; NULL otherwise */
+    uint32_t n_samples;                    /* = repeats with TIMED */
     uint32_t reserved2;
-    double floor_ns;          /* TIMED: the same events with nothing between them, median */
+    double floor_ns; /* TIMED: the same events with nothing between them, median */
 };
 
 /* What a launch was, for models and reports. */
@@ -94,7 +94,7 @@ struct rung_launch_facts {
     uint32_t struct_size;
     uint32_t shared_bytes; /* dynamic + static */
     struct rung_dim3 grid, block;
-    uint32_t registers;    /* a thread; 0 not known */
+    uint32_t registers; /* a thread; 0 not known */
     uint32_t spill_bytes;
 };
 
@@ -102,20 +102,21 @@ struct rung_launch_facts {
 struct rung_comparison {
     uint32_t struct_size;
     uint32_t tensor;
-    uint64_t n;             /* elements */
-    uint64_t n_bad;         /* outside the bound, or wrong kind of inf/NaN, or unwritten */
-    uint64_t n_unwritten;   /* still poison */
-    uint64_t n_nan, n_inf;  /* in the output where the reference is finite */
-    uint64_t n_missing;     /* reference has NaN or inf there and the output does not match it */
-    uint64_t first_bad;     /* flat index; n when none */
+    uint64_t n;            /* elements */
+    uint64_t n_bad;        /* outside the bound, or wrong kind of inf/NaN, or unwritten */
+    uint64_t n_unwritten;  /* still poison */
+    uint64_t n_nan, n_inf; /* in the output where the reference is finite */
+    uint64_t n_missing;    /* reference has NaN or inf there and the output does not match it */
+    uint64_t first_bad;    /* flat index; n when none */
     double first_got, first_want, first_bound;
     double max_abs, max_rel; /* rel: |got - want| / |want| where want != 0 */
     uint64_t max_abs_at, max_rel_at;
     double rmse;
-    double psnr;    /* dB against the reference's peak magnitude; inf when rmse is 0 */
-    double cosine;  /* of the two vectors; 1 when both are zero */
-    double worst;   /* largest |error| / bound; <= 1 passes */
-    double worst_half; /* the same against the bound that fp16-like arithmetic (2^-11) would explain */
+    double psnr;   /* dB against the reference's peak magnitude; inf when rmse is 0 */
+    double cosine; /* of the two vectors; 1 when both are zero */
+    double worst;  /* largest |error| / bound; <= 1 passes */
+    double
+        worst_half; /* the same against the bound that fp16-like arithmetic (2^-11) would explain */
     double fraction_out; /* n_bad / n */
 };
 
@@ -136,26 +137,28 @@ struct rung_session {
     int32_t (*run)(const struct rung_session *, struct rung_call *, const struct rung_run_request *,
                    struct rung_run **out);
     /*
-     * [worker] Compares one output with the reference at the run's inputs. Computes the reference on
-     * first use, only after the launches. RUNG_EINVAL for a sampled or faulted run.
+     * [worker] Compares one output with the reference at the run's inputs. Computes the reference
+     * on first use, only after the launches. RUNG_EINVAL for a sampled or faulted run.
      */
-    int32_t (*compare)(const struct rung_session *, struct rung_call *, struct rung_run *, uint32_t tensor,
-                       struct rung_comparison *out);
+    int32_t (*compare)(const struct rung_session *, struct rung_call *, struct rung_run *,
+                       uint32_t tensor, struct rung_comparison *out);
     /* [worker] Reference values and bounds of one output of the run. */
-    int32_t (*expected)(const struct rung_session *, struct rung_call *, struct rung_run *, uint32_t tensor,
-                        struct rung_reference_output *out);
+    int32_t (*expected)(const struct rung_session *, struct rung_call *, struct rung_run *,
+                        uint32_t tensor, struct rung_reference_output *out);
     /* [worker] Read-only host view of a tensor after the run, valid until end(). */
-    int32_t (*map)(const struct rung_session *, struct rung_call *, struct rung_run *, uint32_t tensor,
-                   struct rung_tensor_view *out);
+    int32_t (*map)(const struct rung_session *, struct rung_call *, struct rung_run *,
+                   uint32_t tensor, struct rung_tensor_view *out);
     /* [worker] Whether two runs left the same bits in all outputs (for nondeterminism). */
     int32_t (*same_bits)(const struct rung_session *, struct rung_call *, struct rung_run *a,
                          struct rung_run *b, uint32_t *same);
     /* [worker] Shape of a task tensor at some dims; shape[RUNG_MAX_DIMS]. */
-    int32_t (*shape)(const struct rung_session *, uint32_t tensor, const int64_t *dims, int64_t *shape);
+    int32_t (*shape)(const struct rung_session *, uint32_t tensor, const int64_t *dims,
+                     int64_t *shape);
     /* [worker] Whether dims satisfy the task's constraints; derived dims are filled in. */
     int32_t (*complete_dims)(const struct rung_session *, int64_t *dims);
     /* [worker] Least work at some dims, from the reference plugin. */
-    int32_t (*work)(const struct rung_session *, struct rung_call *, const int64_t *dims, struct rung_work *out);
+    int32_t (*work)(const struct rung_session *, struct rung_call *, const int64_t *dims,
+                    struct rung_work *out);
     /* [worker] Frees a run. NULL is fine. */
     void (*end)(const struct rung_session *, struct rung_run *);
 };

@@ -14,12 +14,12 @@ extern "C" {
 /* A named size. The values of all dims, in this order, are a "dims vector" (int64_t[n_dims]). */
 struct rung_dim {
     uint32_t struct_size;
-    uint32_t derived;      /* 1: computed from earlier dims by expr; a dims vector must agree */
+    uint32_t derived; /* 1: computed from earlier dims by expr; a dims vector must agree */
     const char *name;
-    const char *expr;      /* derived only, else NULL */
-    int64_t value;         /* default, elements */
-    int64_t min, max;      /* inclusive; 1 and INT64_MAX when not stated */
-    int64_t multiple_of;   /* 1 when not stated */
+    const char *expr;    /* derived only, else NULL */
+    int64_t value;       /* default, elements */
+    int64_t min, max;    /* inclusive; 1 and INT64_MAX when not stated */
+    int64_t multiple_of; /* 1 when not stated */
 };
 
 /* A typed scalar argument of the task. */
@@ -31,7 +31,12 @@ struct rung_param {
     double f64;
 };
 
-enum rung_role { RUNG_ROLE_INPUT = 1, RUNG_ROLE_OUTPUT = 2, RUNG_ROLE_INOUT = 3, RUNG_ROLE_WEIGHT = 4 };
+enum rung_role {
+    RUNG_ROLE_INPUT = 1,
+    RUNG_ROLE_OUTPUT = 2,
+    RUNG_ROLE_INOUT = 3,
+    RUNG_ROLE_WEIGHT = 4
+};
 
 /* How inputs are drawn; see rung_fill in session.h for the exact meaning of each. */
 struct rung_tensor_spec {
@@ -72,7 +77,7 @@ struct rung_task {
     uint32_t n_params;
     uint32_t n_tensors;
     uint32_t n_extra;
-    uint32_t n_bench; /* at least 1 */
+    uint32_t n_bench;    /* at least 1 */
     uint32_t precision;  /* rung_precision */
     uint32_t shape_rule; /* rung_shape_rule */
     const char *name;

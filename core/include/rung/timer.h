@@ -47,11 +47,11 @@ struct rung_modelled {
 
 struct rung_timing {
     uint32_t struct_size;
-    uint32_t kind; /* rung_time_kind: which of the two below counts */
+    uint32_t kind;           /* rung_time_kind: which of the two below counts */
     struct rung_fault fault; /* the plan failed while it was timed */
     struct rung_measured measured;
     struct rung_modelled modelled;
-    double physical_floor_ns; /* least work over peak rates; 0 = not known */
+    double physical_floor_ns;       /* least work over peak rates; 0 = not known */
     const struct rung_map *metrics; /* may be NULL */
     struct rung_text advice;        /* for the model: what limits and by how much */
 };

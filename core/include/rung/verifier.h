@@ -20,14 +20,14 @@ enum rung_verdict_status {
 };
 
 /*
- * code: "" or a stable code (docs/verdicts.md); required for FAIL and UNSUPPORTED. A plugin may add codes
- * of its own under its own first word.
+ * code: "" or a stable code (docs/verdicts.md); required for FAIL and UNSUPPORTED. A plugin may add
+ * codes of its own under its own first word.
  */
 struct rung_verdict {
     uint32_t struct_size;
     uint32_t status; /* rung_verdict_status */
     char code[32];
-    struct rung_text detail;        /* for the model: what, where, how far, at which shape and fill */
+    struct rung_text detail; /* for the model: what, where, how far, at which shape and fill */
     const struct rung_map *metrics; /* may be NULL */
 };
 
@@ -35,7 +35,8 @@ struct rung_verifier_ops {
     uint32_t struct_size;
     uint32_t reserved;
     /* [worker, started] A wrong kernel is a verdict, not an error. */
-    int32_t (*check)(void *self, struct rung_call *, const struct rung_session *, struct rung_verdict *out);
+    int32_t (*check)(void *self, struct rung_call *, const struct rung_session *,
+                     struct rung_verdict *out);
 };
 
 #ifdef __cplusplus
