@@ -17,9 +17,17 @@ static void test_an_outcome_survives_the_journal(void **state)
     struct rung_arena *arena = rung_arena_new();
     struct rung_stored stored = {.name = "kernel.ptx", .bytes = 10};
     memset(stored.sha256, 'a', 64);
-    struct rung_outcome in = {.verdict = RUNG_ACCEPTED, .message = "m\n\xc3\xa9", .point = "TPB=128", .n_points = 12,
-                              .time_kind = RUNG_TIME_MODELLED, .time_ns = 1234.5678901234567, .tie_band = 0.3,
-                              .floor_ns = 7, .advice = "memory-bound", .stored = &stored, .n_stored = 1};
+    struct rung_outcome in = {.verdict = RUNG_ACCEPTED,
+                              .message = "m\n\xc3\xa9",
+                              .point = "TPB=128",
+                              .n_points = 12,
+                              .time_kind = RUNG_TIME_MODELLED,
+                              .time_ns = 1234.5678901234567,
+                              .tie_band = 0.3,
+                              .floor_ns = 7,
+                              .advice = "memory-bound",
+                              .stored = &stored,
+                              .n_stored = 1};
     cJSON *json = engine_outcome_to_json(&in);
     char *line = rung_json_line(json);
     cJSON *again = rung_json_parse(line, strlen(line));
@@ -41,7 +49,8 @@ static void test_a_damaged_verdict_is_refused(void **state)
 {
     (void)state;
     struct rung_arena *arena = rung_arena_new();
-    static const char *const bad[] = {"{}", "[]", "{\"verdict\": 3}", "{\"verdict\": \"fine\"}", "null"};
+    static const char *const bad[] = {"{}", "[]", "{\"verdict\": 3}", "{\"verdict\": \"fine\"}",
+                                      "null"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct rung_outcome out;
         cJSON *json = rung_json_parse(bad[i], strlen(bad[i]));
@@ -51,7 +60,8 @@ static void test_a_damaged_verdict_is_refused(void **state)
     rung_arena_free(arena);
 }
 
-static struct rung_node *string_node(struct rung_arena *a, const char *name, const char *text, const char *file)
+static struct rung_node *string_node(struct rung_arena *a, const char *name, const char *text,
+                                     const char *file)
 {
     struct rung_node *n = rung_node_new(a, RUNG_NODE_STRING, name, file, 3);
     n->s = text;
@@ -121,7 +131,9 @@ static int open_engine(void **state)
     f->e.cancel = rung_cancel_new();
     pthread_mutex_init(&f->e.lock, NULL);
     *state = f;
-    return mkdtemp(f->dir) && !rung_journal_open(f->dir, RUNG_JOURNAL_CREATE, &f->e.journal, &err) ? 0 : -1;
+    return mkdtemp(f->dir) && !rung_journal_open(f->dir, RUNG_JOURNAL_CREATE, &f->e.journal, &err)
+               ? 0
+               : -1;
 }
 
 static int close_engine(void **state)
@@ -139,12 +151,13 @@ static int close_engine(void **state)
 static void test_ideas_are_read_from_lists_of_any_habit(void **state)
 {
     struct fixture *f = *state;
-    const char *reply = "Here are some ideas:\n\n"
-                        "- [Memory] Load four floats at a time with float4.\n"
-                        "2. **[parallelism]** One warp a row, with shuffles instead of shared memory.\n"
-                        "* Keep the row in registers between the passes.\n"
-                        "not an item: this sentence must not become an idea\n"
-                        "- short\n";
+    const char *reply =
+        "Here are some ideas:\n\n"
+        "- [Memory] Load four floats at a time with float4.\n"
+        "2. **[parallelism]** One warp a row, with shuffles instead of shared memory.\n"
+        "* Keep the row in registers between the passes.\n"
+        "not an item: this sentence must not become an idea\n"
+        "- short\n";
     assert_int_equal(engine_ideas_take(&f->e, reply, 8, 3), 3);
     const struct engine_state *s = &f->e.state;
     assert_string_equal(s->ideas[0]->category, "memory");
@@ -158,7 +171,8 @@ static void test_ideas_are_read_from_lists_of_any_habit(void **state)
 static void test_the_same_idea_is_taken_once_a_parent(void **state)
 {
     struct fixture *f = *state;
-    const char *reply = "- [a] Use float4 loads for the row.\n- [b] Use FLOAT4 loads, for the row!\n";
+    const char *reply =
+        "- [a] Use float4 loads for the row.\n- [b] Use FLOAT4 loads, for the row!\n";
     assert_int_equal(engine_ideas_take(&f->e, reply, 8, 0), 1);
     assert_int_equal(engine_ideas_take(&f->e, reply, 8, 0), 0);
     assert_int_equal(engine_ideas_take(&f->e, reply, 8, 1), 1);
@@ -179,7 +193,8 @@ static void test_a_prompt_hash_depends_on_every_text(void **state)
     (void)state;
     struct rung_arena *a = rung_arena_new();
     char one[RUNG_SHA256_HEX], two[RUNG_SHA256_HEX];
-    struct rung_message m[2] = {engine_message(a, RUNG_MSG_SYSTEM, "s"), engine_message(a, RUNG_MSG_USER, "u")};
+    struct rung_message m[2] = {engine_message(a, RUNG_MSG_SYSTEM, "s"),
+                                engine_message(a, RUNG_MSG_USER, "u")};
     engine_prompt_hash("code", m, 2, one);
     engine_prompt_hash("repair", m, 2, two);
     assert_string_not_equal(one, two);

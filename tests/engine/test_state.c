@@ -14,8 +14,12 @@ static struct engine_state fresh(void)
 
 static struct rung_outcome accepted(double time_ns, const char *point)
 {
-    return (struct rung_outcome){.verdict = RUNG_ACCEPTED, .point = point, .n_points = 4,
-                                 .time_kind = RUNG_TIME_MODELLED, .time_ns = time_ns, .tie_band = 0.3,
+    return (struct rung_outcome){.verdict = RUNG_ACCEPTED,
+                                 .point = point,
+                                 .n_points = 4,
+                                 .time_kind = RUNG_TIME_MODELLED,
+                                 .time_ns = time_ns,
+                                 .tie_band = 0.3,
                                  .advice = "advice"};
 }
 
@@ -30,7 +34,8 @@ static void test_the_fastest_accepted_candidate_is_best(void **state)
 {
     (void)state;
     struct engine_state s = fresh();
-    struct rung_outcome fast = accepted(100, ""), slow = accepted(900, ""), bad = rejected("numeric.mismatch");
+    struct rung_outcome fast = accepted(100, ""), slow = accepted(900, ""),
+                        bad = rejected("numeric.mismatch");
     assert_null(engine_best(&s));
     engine_candidate_judge(&s, engine_candidate_add(&s), &bad, 1);
     assert_null(engine_best(&s));
@@ -56,7 +61,8 @@ static void test_the_best_tune_point_counts(void **state)
     (void)state;
     struct engine_state s = fresh();
     struct engine_candidate *c = engine_candidate_add(&s);
-    struct rung_outcome a = accepted(500, "TPB=128"), b = accepted(300, "TPB=256"), d = accepted(400, "TPB=512");
+    struct rung_outcome a = accepted(500, "TPB=128"), b = accepted(300, "TPB=256"),
+                        d = accepted(400, "TPB=512");
     struct rung_outcome bad = rejected("launch.resources");
     engine_candidate_judge(&s, c, &a, 1);
     engine_candidate_judge(&s, c, &b, 2);
@@ -88,7 +94,10 @@ static void test_unsupported_is_not_rejected(void **state)
     (void)state;
     struct engine_state s = fresh();
     struct engine_candidate *c = engine_candidate_add(&s);
-    struct rung_outcome o = {.verdict = RUNG_NOT_SUPPORTED, .code = "device.unsupported", .message = "wgmma", .point = ""};
+    struct rung_outcome o = {.verdict = RUNG_NOT_SUPPORTED,
+                             .code = "device.unsupported",
+                             .message = "wgmma",
+                             .point = ""};
     engine_candidate_judge(&s, c, &o, 1);
     assert_int_equal(c->state, RUNG_CANDIDATE_UNSUPPORTED);
     engine_state_free(&s);

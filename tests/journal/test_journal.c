@@ -49,7 +49,8 @@ static struct rung_journal *open_ok(struct fixture *f, enum rung_journal_mode mo
     return j;
 }
 
-static void append(struct fixture *f, struct rung_journal *j, const char *type, const char *key, int value)
+static void append(struct fixture *f, struct rung_journal *j, const char *type, const char *key,
+                   int value)
 {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddNumberToObject(json, "value", value);
@@ -121,7 +122,8 @@ static void test_a_second_writer_is_told_so_and_a_reader_reads(void **state)
     struct fixture *f = *state;
     struct rung_journal *j = open_ok(f, RUNG_JOURNAL_CREATE), *other = NULL;
     append(f, j, "idea", "1", 5);
-    assert_int_equal(rung_journal_open(f->dir, RUNG_JOURNAL_RESUME, &other, &f->err), RUNG_EUNAVAILABLE);
+    assert_int_equal(rung_journal_open(f->dir, RUNG_JOURNAL_RESUME, &other, &f->err),
+                     RUNG_EUNAVAILABLE);
     assert_non_null(strstr(f->err.message, "another process is writing"));
     other = open_ok(f, RUNG_JOURNAL_READ);
     assert_int_equal(value_of(other, "idea", "1"), 5);
@@ -160,7 +162,8 @@ static void test_a_newer_journal_is_refused(void **state)
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
-    assert_int_equal(rung_journal_open(f->dir, RUNG_JOURNAL_RESUME, &j, &f->err), RUNG_EUNSUPPORTED);
+    assert_int_equal(rung_journal_open(f->dir, RUNG_JOURNAL_RESUME, &j, &f->err),
+                     RUNG_EUNSUPPORTED);
     assert_non_null(strstr(f->err.message, "newer rung"));
 }
 

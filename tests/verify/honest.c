@@ -168,8 +168,7 @@ void unstable_var_tree(const float *x, int64_t n, float *y)
     *y = (tree(x, n, square, 0) / (float)n - mean * mean) * ((float)n / (float)(n - 1));
 }
 
-/* ---- products and running sums
- * ------------------------------------------------------------------- */
+/* ---- products and running sums ---- */
 
 static void prod_sequential(const float *x, int64_t n, float *y)
 {

@@ -105,8 +105,7 @@ static void expect_hello(void)
     cJSON_Delete(hello);
 }
 
-/* ---- A set-up by hand
- * ---------------------------------------------------------------------------- */
+/* ---- A set-up by hand ---- */
 
 static void add_plugin(cJSON *setup, const char *kind, const char *name)
 {
