@@ -53,6 +53,7 @@ static void draw(struct engine *e, struct engine_progress *p)
     pthread_mutex_lock(&e->lock);
     const struct engine_candidate *best = engine_best(&e->state);
     double time_ns = best && best->time_kind ? best->time_ns : 0;
+    bool modelled = best && best->time_kind == RUNG_TIME_MODELLED;
     unsigned candidates = e->state.n_candidates, ideas = e->state.n_ideas,
              number = best ? best->number : 0;
     unsigned long long judged = e->spent.evaluations;
@@ -60,7 +61,7 @@ static void draw(struct engine *e, struct engine_progress *p)
     fprintf(stderr, "\r\033[K%4.0f s  %u ideas, %u candidates, %llu verdicts", engine_wall_s(e),
             ideas, candidates, judged);
     if (time_ns > 0)
-        fprintf(stderr, ", best #%u %.4g us", number, time_ns / 1e3);
+        fprintf(stderr, ", best #%u %.4g us%s", number, time_ns / 1e3, modelled ? " modelled" : "");
     if (p->doing[0]) {
         fputs("  | ", stderr);
         print_clean(p->doing);

@@ -58,7 +58,7 @@ static struct rung_instance *codegen(void)
 {
     static struct rung_instance *instance;
     static struct rung_loaded loaded;
-    static struct rung_arena *arena;
+    __attribute__((used)) static struct rung_arena *arena; /* keeps the options reachable */
     static const struct rung_service services[] = {{RUNG_HOST_PLAN, &rung_plan_table, NULL},
                                                    {NULL, NULL, NULL}};
     struct rung_error err = rung_error_init();

@@ -99,6 +99,43 @@ static uint32_t list_add(uint64_t *list, uint32_t n, uint64_t v)
     return n + 1;
 }
 
+/* A wmma tile: lines of neighbours, a stride apart; lane 0's operands count for all. */
+static void count_tile(struct ptx_counting *c, const struct ptx_warp *w, const struct ptx_insn *in,
+                       int writes)
+{
+    const struct ptx_tile t = ptx_tile_of(in);
+    const uint32_t k = address_operand(in), across = t.c == 'c' ? 16 : t.k;
+    const uint32_t lines = (t.c == 'b') == (t.d == 0) ? across : 16, length = 16 * across / lines;
+    const uint32_t bytes = ptx_type_bytes(t.type);
+    const uint64_t base =
+        *(const uint64_t *)(const void *)(w->frame + in->r[k]) + (uint64_t)in->imm;
+    const uint32_t stride = *(const uint32_t *)(const void *)(w->frame + in->r[2]);
+
+    for (uint32_t i = 0; i < lines; i++) {
+        const uint64_t first = base + (uint64_t)i * stride * bytes,
+                       last = first + length * bytes - 1;
+
+        for (uint64_t s = first / 32; s <= last / 32; s++) {
+            sectors_add(writes ? &c->written : &c->read, s);
+            *(writes ? &c->sum.global_sectors_written : &c->sum.global_sectors_read) += 1;
+        }
+        c->sum.global_lines += last / 128 - first / 128 + 1;
+    }
+}
+
+static int is_tile(const struct ptx_insn *in)
+{
+    return in->op == PTX_OP_tile_load || in->op == PTX_OP_tile_store;
+}
+
+/* Shared tiles count as the fewest wavefronts that move them. */
+static void count_shared_tile(struct ptx_counting *c, const struct ptx_insn *in)
+{
+    const struct ptx_tile t = ptx_tile_of(in);
+
+    c->sum.shared_wavefronts += 16u * (t.c == 'c' ? 16 : t.k) * ptx_type_bytes(t.type) / 128;
+}
+
 static void count_global(struct ptx_counting *c, const struct ptx_warp *w,
                          const struct ptx_insn *in, int writes)
 {
@@ -157,8 +194,12 @@ static void count_shared(struct ptx_counting *c, const struct ptx_warp *w,
     uint32_t k = in->op == PTX_OP_cp_async ? 0 : address_operand(in);
     const uint64_t *a = (const uint64_t *)(const void *)(w->frame + in->r[k]);
 
+    uint32_t lanes = in->op == PTX_OP_ldmatrix
+                         ? w->mask & (uint32_t)(((uint64_t)1 << 8 * in->sub) - 1)
+                         : w->mask;
+
     c->sum.shared_wavefronts +=
-        wavefronts(a, offset, w->mask, ptx_element_bytes(in) * ptx_element_count(in));
+        wavefronts(a, offset, lanes, ptx_element_bytes(in) * ptx_element_count(in));
 }
 
 /* Generic addresses count as what they point to; a warp's lanes are taken to point to one space. */
@@ -185,12 +226,15 @@ static void count_load(struct ptx_counting *c, const struct ptx_warp *w, const s
         count_shared(c, w, in, in->second);
     } else if (space == PTX_SHARED) {
         c->sum.shared_loads++;
-        count_shared(c, w, in, in->imm);
+        if (is_tile(in))
+            count_shared_tile(c, in);
+        else
+            count_shared(c, w, in, in->imm);
     } else if (space == PTX_LOCAL) {
         c->sum.local_loads++;
     } else if (space != PTX_PARAM) {
         c->sum.global_loads++;
-        count_global(c, w, in, 0);
+        (is_tile(in) ? count_tile : count_global)(c, w, in, 0);
     }
 }
 
@@ -200,12 +244,15 @@ static void count_store(struct ptx_counting *c, const struct ptx_warp *w, const 
 
     if (space == PTX_SHARED) {
         c->sum.shared_stores++;
-        count_shared(c, w, in, in->imm);
+        if (is_tile(in))
+            count_shared_tile(c, in);
+        else
+            count_shared(c, w, in, in->imm);
     } else if (space == PTX_LOCAL) {
         c->sum.local_stores++;
     } else {
         c->sum.global_stores++;
-        count_global(c, w, in, 1);
+        (is_tile(in) ? count_tile : count_global)(c, w, in, 1);
     }
 }
 

@@ -82,7 +82,8 @@ struct ptx_words {
     } word[16];
 };
 
-/* ---- decode.c, decode_operand.c --------------------------------------------------------------- */
+/* ---- decode.c, decode_operand.c ---------------------------------------------------------------
+ */
 
 /* Records why the entry is unsupported, naming the current instruction; returns -1. */
 int ptx_unsupported(struct ptx_decoder *d, const char *why);

@@ -1,6 +1,6 @@
 /*
- * decode_tensor.c - mma.sync, ldmatrix and wmma of the shapes that compilers emit for f16, bf16, tf32
- * and 8-bit integers.
+ * decode_tensor.c - mma.sync, ldmatrix and wmma of the shapes that compilers emit for f16, bf16,
+ * tf32 and 8-bit integers.
  */
 #include "decode_int.h"
 
@@ -26,7 +26,8 @@ static uint32_t pack_list(struct ptx_decoder *d, const struct ptx_operand *list,
         if (first)
             r[k++] = f;
         for (uint32_t i = first; i < first + 4; i++) {
-            const struct ptx_operand *op = list->kind == PTX_O_LIST ? &list->items[i < n ? i : 0] : list;
+            const struct ptx_operand *op =
+                list->kind == PTX_O_LIST ? &list->items[i < n ? i : 0] : list;
 
             r[k++] = i < n ? ptx_use(d, op, PTX_TAG_f32) : ptx_const_vreg(d, PTX_W32, 0);
         }
@@ -36,7 +37,8 @@ static uint32_t pack_list(struct ptx_decoder *d, const struct ptx_operand *list,
     return f;
 }
 
-static int unpack_list(struct ptx_decoder *d, const struct ptx_operand *list, uint32_t n, uint32_t f)
+static int unpack_list(struct ptx_decoder *d, const struct ptx_operand *list, uint32_t n,
+                       uint32_t f)
 {
     uint32_t r[PTX_MAX_OPERANDS];
 
@@ -44,7 +46,8 @@ static int unpack_list(struct ptx_decoder *d, const struct ptx_operand *list, ui
         return ptx_unsupported(d, "has an unexpected number of registers");
     for (uint32_t first = 0; first < n; first += 4) {
         for (uint32_t i = first; i < first + 4; i++)
-            r[i - first] = i < n ? ptx_def(d, &list->items[i], PTX_TAG_u32) : ptx_new_vreg(d, PTX_W32);
+            r[i - first] =
+                i < n ? ptx_def(d, &list->items[i], PTX_TAG_u32) : ptx_new_vreg(d, PTX_W32);
         r[4] = f;
         if (!ptx_emit(d, first ? PTX_OP_frag_unpack_high : PTX_OP_frag_unpack, r))
             return -1;
@@ -59,7 +62,7 @@ struct tensor {
     uint32_t types[4], n_types; /* in the order of the mnemonic; tf32 is PTX_B32 */
     uint32_t orders, n_orders;  /* bit i: the i-th layout word is col */
     uint32_t space;
-    char matrix;                /* wmma.load.a and its like */
+    char matrix; /* wmma.load.a and its like */
 };
 
 /* "m16n8k16" */
@@ -90,12 +93,13 @@ static int tensor_word(const struct ptx_words *w, uint32_t i, struct tensor *t)
         t->types[t->n_types++] = type;
     else if (ptx_word_is(w, i, "row") || ptx_word_is(w, i, "col"))
         t->orders |= (uint32_t)(*p == 'c') << t->n_orders++;
-    else if (ptx_word_is(w, i, "global") || ptx_word_is(w, i, "shared") || ptx_word_is(w, i, "shared::cta"))
+    else if (ptx_word_is(w, i, "global") || ptx_word_is(w, i, "shared") ||
+             ptx_word_is(w, i, "shared::cta"))
         t->space = *p == 'g' ? PTX_GLOBAL : PTX_SHARED;
     else if (len == 1 && strchr("abcd", *p))
         t->matrix = *p == 'd' ? 'c' : *p;
-    else if (!ptx_word_is(w, i, "sync") && !ptx_word_is(w, i, "aligned") && !ptx_word_is(w, i, "load") &&
-             !ptx_word_is(w, i, "store") && !ptx_word_is(w, i, "mma"))
+    else if (!ptx_word_is(w, i, "sync") && !ptx_word_is(w, i, "aligned") &&
+             !ptx_word_is(w, i, "load") && !ptx_word_is(w, i, "store") && !ptx_word_is(w, i, "mma"))
         return read_shape(p, len, t);
     return 0;
 }
@@ -113,12 +117,17 @@ static int read_tensor(struct ptx_decoder *d, const struct ptx_words *w, struct 
 static int is_supported(uint32_t type, uint32_t k, uint32_t c)
 {
     switch (type) {
-    case PTX_F16: return (k == 8 || k == 16) && (c == PTX_F32 || c == PTX_F16);
-    case PTX_BF16: return (k == 8 || k == 16) && c == PTX_F32;
-    case PTX_B32: return (k == 4 || k == 8) && c == PTX_F32;
+    case PTX_F16:
+        return (k == 8 || k == 16) && (c == PTX_F32 || c == PTX_F16);
+    case PTX_BF16:
+        return (k == 8 || k == 16) && c == PTX_F32;
+    case PTX_B32:
+        return (k == 4 || k == 8) && c == PTX_F32;
     case PTX_S8:
-    case PTX_U8: return (k == 16 || k == 32) && c == PTX_S32;
-    default: return 0;
+    case PTX_U8:
+        return (k == 16 || k == 32) && c == PTX_S32;
+    default:
+        return 0;
     }
 }
 
@@ -129,7 +138,8 @@ static int emit_mma(struct ptx_decoder *d, struct ptx_tile tile, uint32_t halves
 {
     const struct ptx_operand *ops = d->stmt->ops;
     const uint32_t per = 4 / ptx_type_bytes(tile.type);
-    const uint32_t n_a = 16u * tile.k / 32 / per * copies, n_b = halves * 8 * tile.k / 32 / per * copies;
+    const uint32_t n_a = 16u * tile.k / 32 / per * copies,
+                   n_b = halves * 8 * tile.k / 32 / per * copies;
     const uint32_t n_c = halves * ptx_type_bytes(tile.c), n_d = halves * ptx_type_bytes(tile.d);
     uint32_t a, b, c, to;
     struct ptx_insn *in;
@@ -155,11 +165,13 @@ int ptx_decode_mma(struct ptx_decoder *d, const struct ptx_words *words)
 
     if (read_tensor(d, words, &t))
         return -1;
-    if (t.m != 16 || t.n != 8 || t.n_types != 4 || t.types[1] != t.types[2] || t.orders != 2 || t.n_orders != 2 ||
-        !is_supported(t.types[1], t.k, t.types[3]) || !is_supported(t.types[1], t.k, t.types[0]) ||
-        d->stmt->n_ops != 4)
+    if (t.m != 16 || t.n != 8 || t.n_types != 4 || t.types[1] != t.types[2] || t.orders != 2 ||
+        t.n_orders != 2 || !is_supported(t.types[1], t.k, t.types[3]) ||
+        !is_supported(t.types[1], t.k, t.types[0]) || d->stmt->n_ops != 4)
         return ptx_unsupported(d, "has a shape or type that is not supported");
-    return emit_mma(d, (struct ptx_tile){(uint8_t)t.k, (uint8_t)t.types[1], (uint8_t)t.types[3], (uint8_t)t.types[0]},
+    return emit_mma(d,
+                    (struct ptx_tile){(uint8_t)t.k, (uint8_t)t.types[1], (uint8_t)t.types[3],
+                                      (uint8_t)t.types[0]},
                     1, 1);
 }
 
@@ -177,13 +189,15 @@ static int decode_tile(struct ptx_decoder *d, const struct tensor *t, int writes
 {
     const struct ptx_stmt *st = d->stmt;
     const struct ptx_operand *list = &st->ops[writes ? 1 : 0], *at = &st->ops[writes ? 0 : 1];
-    struct ptx_tile tile = {(uint8_t)t->k, (uint8_t)t->types[0], (uint8_t)t->matrix, (uint8_t)(t->orders & 1)};
+    struct ptx_tile tile = {(uint8_t)t->k, (uint8_t)t->types[0], (uint8_t)t->matrix,
+                            (uint8_t)(t->orders & 1)};
     uint32_t n = tile_registers(&tile), address, stride, f;
     struct ptx_insn *in;
     int64_t offset;
 
     address = ptx_address(d, at, &offset);
-    stride = st->n_ops == 3 ? ptx_use(d, &st->ops[2], PTX_TAG_u32) : ptx_const_vreg(d, PTX_W32, t->matrix == 'a' ? t->k : 16);
+    stride = st->n_ops == 3 ? ptx_use(d, &st->ops[2], PTX_TAG_u32)
+                            : ptx_const_vreg(d, PTX_W32, t->matrix == 'a' ? t->k : 16);
     d->weighted = 1;
     f = writes ? pack_list(d, list, n) : ptx_new_vreg(d, PTX_WX);
     d->weighted = 0;
@@ -218,11 +232,15 @@ int ptx_decode_wmma(struct ptx_decoder *d, const struct ptx_words *words)
         return decode_tile(d, &t, ptx_word_is(words, 1, "store"));
     }
     if (t.n_types == 2) /* f16 inputs are not written out */
-        t = (struct tensor){.k = t.k, .types = {t.types[0], PTX_F16, PTX_F16, t.types[1]}, .n_types = 4};
-    if (t.n_types != 4 || t.types[1] != t.types[2] || st->n_ops != 4 || !is_supported(t.types[1], t.k, t.types[3]) ||
-        !is_supported(t.types[1], t.k, t.types[0]) || ptx_type_bytes(t.types[1]) == 1)
+        t = (struct tensor){
+            .k = t.k, .types = {t.types[0], PTX_F16, PTX_F16, t.types[1]}, .n_types = 4};
+    if (t.n_types != 4 || t.types[1] != t.types[2] || st->n_ops != 4 ||
+        !is_supported(t.types[1], t.k, t.types[3]) || !is_supported(t.types[1], t.k, t.types[0]) ||
+        ptx_type_bytes(t.types[1]) == 1)
         return ptx_unsupported(d, "has a type that is not supported");
-    return emit_mma(d, (struct ptx_tile){(uint8_t)t.k, (uint8_t)t.types[1], (uint8_t)t.types[3], (uint8_t)t.types[0]},
+    return emit_mma(d,
+                    (struct ptx_tile){(uint8_t)t.k, (uint8_t)t.types[1], (uint8_t)t.types[3],
+                                      (uint8_t)t.types[0]},
                     2, t.types[1] == PTX_F16 ? 2 : 1);
 }
 
@@ -243,8 +261,10 @@ int ptx_decode_ldmatrix(struct ptx_decoder *d, const struct ptx_words *words)
         return ptx_unsupported(d, "has a form that is not supported");
     r[4] = ptx_address(d, &st->ops[1], &offset);
     for (uint32_t k = 0; k < 4; k++)
-        r[k] = k >= n ? ptx_new_vreg(d, PTX_W32)
-                      : ptx_def(d, st->ops[0].kind == PTX_O_LIST ? &st->ops[0].items[k] : &st->ops[0], PTX_TAG_u32);
+        r[k] = k >= n
+                   ? ptx_new_vreg(d, PTX_W32)
+                   : ptx_def(d, st->ops[0].kind == PTX_O_LIST ? &st->ops[0].items[k] : &st->ops[0],
+                             PTX_TAG_u32);
     in = ptx_emit(d, PTX_OP_ldmatrix, r);
     if (!in)
         return -1;

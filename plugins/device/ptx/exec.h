@@ -194,18 +194,20 @@ enum ptx_redux {
 };
 
 /*
- * A tensor operation's form, packed into ptx_insn.second. mma: sub is the number of n8 halves (1 or 2),
- * types are ptx_type of the inputs and of accumulators c and d. Tiles: which matrix, its type, its order.
+ * A tensor operation's form, packed into ptx_insn.second. mma: sub is the number of n8 halves (1 or
+ * 2), types are ptx_type of the inputs and of accumulators c and d. Tiles: which matrix, its type,
+ * its order.
  */
 struct ptx_tile {
-    uint8_t k;       /* mma: depth */
-    uint8_t type;    /* of a and b, or of the tile's elements */
-    uint8_t c, d;    /* mma: types of accumulators; tile: c is 'a', 'b' or 'c', d is 1 for columns */
+    uint8_t k;    /* mma: depth */
+    uint8_t type; /* of a and b, or of the tile's elements */
+    uint8_t c, d; /* mma: types of accumulators; tile: c is 'a', 'b' or 'c', d is 1 for columns */
 };
 
 static inline int32_t ptx_tile_pack(struct ptx_tile t)
 {
-    return (int32_t)((uint32_t)t.k | (uint32_t)t.type << 8 | (uint32_t)t.c << 16 | (uint32_t)t.d << 24);
+    return (int32_t)((uint32_t)t.k | (uint32_t)t.type << 8 | (uint32_t)t.c << 16 |
+                     (uint32_t)t.d << 24);
 }
 
 static inline struct ptx_tile ptx_tile_of(const struct ptx_insn *in)

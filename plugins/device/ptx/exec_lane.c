@@ -1,6 +1,7 @@
 /*
  * exec_lane.c - handlers of the integer, float and conversion operations of one instruction-set
- * level. PTX_PART 0 makes integers and conversions, 1 floats, so that the parts compile side by side.
+ * level. PTX_PART 0 makes integers and conversions, 1 floats, so that the parts compile side by
+ * side.
  */
 #include "exec_lane.h"
 
@@ -34,7 +35,8 @@
         SOURCE(sa, a, 1);                                                                          \
         SOURCE(sb, b, 2);                                                                          \
         SOURCE(sc, c, 3);                                                                          \
-        LANE_LOOP(d, const V_##a x = GET_##a(sa); const V_##b y = GET_##b(sb); const V_##c z = GET_##c(sc);, expr) \
+        LANE_LOOP(d, const V_##a x = GET_##a(sa); const V_##b y = GET_##b(sb);                     \
+                  const V_##c z = GET_##c(sc);, expr)                                              \
     }                                                                                              \
     HANDLER(masked_##name)                                                                         \
     {                                                                                              \
@@ -69,7 +71,8 @@
 #endif
 
 #if PTX_PART == 1 && defined(__AVX512F__)
-/* AVX-512 rounds as each instruction asks; expf leans on fma.rm. Same bits as the portable handlers. */
+/* AVX-512 rounds as each instruction asks; expf leans on fma.rm. Same bits as the portable
+ * handlers. */
 #define ROUNDED(name, mode, ...)                                                                   \
     HANDLER(rounded_##name)                                                                        \
     {                                                                                              \
@@ -102,7 +105,8 @@ ROUNDED_FAMILY(rp, _MM_FROUND_TO_POS_INF)
 #undef LANE2
 #undef LANE3
 #undef SETP
-#define ENTRY(name) isa->full[PTX_OP_##name] = full_##name, isa->masked[PTX_OP_##name] = masked_##name;
+#define ENTRY(name)                                                                                \
+    isa->full[PTX_OP_##name] = full_##name, isa->masked[PTX_OP_##name] = masked_##name;
 #define LANE1(name, d, a, expr, text) ENTRY(name)
 #define LANE2(name, d, a, b, expr, text) ENTRY(name)
 #define LANE3(name, d, a, b, c, expr, text) ENTRY(name)

@@ -91,15 +91,17 @@
     const uint32_t name##_bits = *(const uint32_t *)(const void *)name;                            \
     (void)name##_bits
 
-#define HANDLER(name) static const struct ptx_insn *name(struct ptx_warp *w, const struct ptx_insn *in)
+#define HANDLER(name)                                                                              \
+    static const struct ptx_insn *name(struct ptx_warp *w, const struct ptx_insn *in)
 
+/* LOAD declares the sources x, y, z of lane i; expr is made of them. */
 #define LANE_LOOP(d, LOAD, expr)                                                                   \
     T_##d *to = SLOT(T_##d, in->r[0]);                                                             \
     const int64_t imm = in->imm;                                                                   \
     (void)imm;                                                                                     \
     EACH_LANE                                                                                      \
     {                                                                                              \
-        LOAD                                                                                       \
+        LOAD;                                                                                      \
         to[i] = PUT_##d(expr);                                                                     \
     }                                                                                              \
     return in + 1;
@@ -111,7 +113,7 @@
     (void)imm;                                                                                     \
     EACH_LANE                                                                                      \
     {                                                                                              \
-        LOAD                                                                                       \
+        LOAD;                                                                                      \
         const T_##d value = PUT_##d(expr);                                                         \
         to[i] = on[i] ? value : to[i];                                                             \
     }                                                                                              \
@@ -129,13 +131,16 @@ static inline __attribute__((always_inline, unused)) uint32_t pack_mask(const ui
     uint32_t mask = 0;
 
     for (int k = 0; k < 4; k++)
-        mask |= (uint32_t)_mm256_movemask_ps(_mm256_load_ps((const float *)(const void *)(t + 8 * k))) << (8 * k);
+        mask |=
+            (uint32_t)_mm256_movemask_ps(_mm256_load_ps((const float *)(const void *)(t + 8 * k)))
+            << (8 * k);
     return mask;
 #elif defined(__SSE2__)
     uint32_t mask = 0;
 
     for (int k = 0; k < 8; k++)
-        mask |= (uint32_t)_mm_movemask_ps(_mm_load_ps((const float *)(const void *)(t + 4 * k))) << (4 * k);
+        mask |= (uint32_t)_mm_movemask_ps(_mm_load_ps((const float *)(const void *)(t + 4 * k)))
+                << (4 * k);
     return mask;
 #else
     uint32_t mask = 0;
@@ -146,14 +151,16 @@ static inline __attribute__((always_inline, unused)) uint32_t pack_mask(const ui
 #endif
 }
 
-static inline __attribute__((always_inline, unused)) void put_mask(struct ptx_warp *w, uint32_t offset, uint32_t mask)
+static inline __attribute__((always_inline, unused)) void put_mask(struct ptx_warp *w,
+                                                                   uint32_t offset, uint32_t mask)
 {
     uint32_t *to = (uint32_t *)(void *)(w->frame + offset);
 
     *to = (*to & ~w->mask) | (mask & w->mask);
 }
 
-static inline __attribute__((always_inline, unused)) uint32_t get_mask(const struct ptx_warp *w, uint32_t offset)
+static inline __attribute__((always_inline, unused)) uint32_t get_mask(const struct ptx_warp *w,
+                                                                       uint32_t offset)
 {
     return *(const uint32_t *)(const void *)(w->frame + offset);
 }

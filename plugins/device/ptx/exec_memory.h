@@ -1,6 +1,6 @@
 /*
- * exec_memory.h - what the memory handlers of one instruction-set level share: the segment check and
- * moves of one lane's element.
+ * exec_memory.h - what the memory handlers of one instruction-set level share: the segment check
+ * and moves of one lane's element.
  */
 #ifndef PTX_EXEC_MEMORY_H
 #define PTX_EXEC_MEMORY_H

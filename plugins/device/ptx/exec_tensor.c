@@ -1,8 +1,9 @@
 /*
- * exec_tensor.c - tensor-core operations of one instruction-set level. Fragment layouts of mma.sync and
- * ldmatrix are those of the PTX ISA ("Matrix fragments for mma.m16n8k..."). The layouts of wmma are
- * not specified; here they are those of mma, two n8 halves side by side, and copies where the
- * instruction has more registers. Sums are made in f64 and rounded once: no less exact than hardware.
+ * exec_tensor.c - tensor-core operations of one instruction-set level. Fragment layouts of mma.sync
+ * and ldmatrix are those of the PTX ISA ("Matrix fragments for mma.m16n8k..."). The layouts of wmma
+ * are not specified; here they are those of mma, two n8 halves side by side, and copies where the
+ * instruction has more registers. Sums are made in f64 and rounded once: no less exact than
+ * hardware.
  */
 #include "exec_memory.h"
 
@@ -14,7 +15,8 @@ static const struct ptx_insn *whole_warp(struct ptx_warp *w, const struct ptx_in
         return in;
     if (w->live != PTX_ALL)
         return ptx_fault(w, in, (uint32_t)__builtin_ctz(w->mask), "sync.inactive_lane", 0,
-                         "a tensor operation in a warp of which only lanes 0x%08x are alive", w->live);
+                         "a tensor operation in a warp of which only lanes 0x%08x are alive",
+                         w->live);
     return ptx_gather(w, in, PTX_ALL);
 }
 
@@ -22,8 +24,8 @@ static const struct ptx_insn *whole_warp(struct ptx_warp *w, const struct ptx_in
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
-static const struct ptx_insn *pack_registers(struct ptx_warp *w, const struct ptx_insn *in, uint32_t first,
-                                             uint32_t source)
+static const struct ptx_insn *pack_registers(struct ptx_warp *w, const struct ptx_insn *in,
+                                             uint32_t first, uint32_t source)
 {
     for (uint32_t k = 0; k < 4; k++)
         memcpy(FRAGMENT(in->r[0])[first + k], w->frame + in->r[source + k], 4 * PTX_LANES);
@@ -40,7 +42,8 @@ HANDLER(any_frag_pack_high)
     return pack_registers(w, in, 4, 2);
 }
 
-static const struct ptx_insn *unpack_registers(struct ptx_warp *w, const struct ptx_insn *in, uint32_t first)
+static const struct ptx_insn *unpack_registers(struct ptx_warp *w, const struct ptx_insn *in,
+                                               uint32_t first)
 {
     for (uint32_t k = 0; k < 4; k++)
         memcpy(w->frame + in->r[k], FRAGMENT(in->r[4])[first + k], 4 * PTX_LANES);
@@ -68,13 +71,20 @@ static uint32_t per_register(uint32_t type)
 static double element(uint32_t word, uint32_t type, uint32_t part)
 {
     switch (type) {
-    case PTX_F16: return (double)half_to_f32(word >> (16 * part) & 0xffffu);
-    case PTX_BF16: return (double)bf16_to_f32(word >> (16 * part) & 0xffffu);
-    case PTX_S8: return (double)(int8_t)(word >> (8 * part));
-    case PTX_U8: return (double)(uint8_t)(word >> (8 * part));
-    case PTX_S32: return (double)(int32_t)word;
-    case PTX_B32: return (double)bits_f32(word & 0xffffe000u); /* tf32 */
-    default: return (double)bits_f32(word);
+    case PTX_F16:
+        return (double)half_to_f32(word >> (16 * part) & 0xffffu);
+    case PTX_BF16:
+        return (double)bf16_to_f32(word >> (16 * part) & 0xffffu);
+    case PTX_S8:
+        return (double)(int8_t)(word >> (8 * part));
+    case PTX_U8:
+        return (double)(uint8_t)(word >> (8 * part));
+    case PTX_S32:
+        return (double)(int32_t)word;
+    case PTX_B32:
+        return (double)bits_f32(word & 0xffffe000u); /* tf32 */
+    default:
+        return (double)bits_f32(word);
     }
 }
 
@@ -165,7 +175,8 @@ static void write_d(fragment to, uint32_t first, uint32_t type, double d[16][8])
             if (n == 1)
                 *word = narrow(d[row][column], type);
             else
-                *word = (*word & ~(0xffffu << (16 * (e & 1)))) | narrow(d[row][column], type) << (16 * (e & 1));
+                *word = (*word & ~(0xffffu << (16 * (e & 1)))) | narrow(d[row][column], type)
+                                                                     << (16 * (e & 1));
         }
 }
 
@@ -197,7 +208,8 @@ HANDLER(any_mma)
 
 /* ---- ldmatrix -------------------------------------------------------------------------------- */
 
-/* sub: matrices (1, 2 or 4); second: 1 transposes. Lane 8 * m + r gives the address of row r of matrix m. */
+/* sub: matrices (1, 2 or 4); second: 1 transposes. Lane 8 * m + r gives the address of row r of
+ * matrix m. */
 HANDLER(any_ldmatrix)
 {
     const uint64_t *at = SLOT(const uint64_t, in->r[4]);
@@ -229,7 +241,8 @@ HANDLER(any_ldmatrix)
 /* ---- wmma tiles ------------------------------------------------------------------------------ */
 
 /* Row and column, in the 16 x 16 (or 16 x 8, 8 x 16) tile, of element e of a lane. */
-static void place_tile(struct ptx_tile t, uint32_t lane, uint32_t e, uint32_t *row, uint32_t *column)
+static void place_tile(struct ptx_tile t, uint32_t lane, uint32_t e, uint32_t *row,
+                       uint32_t *column)
 {
     const uint32_t n = per_register(t.type);
 
@@ -247,8 +260,9 @@ static void place_tile(struct ptx_tile t, uint32_t lane, uint32_t e, uint32_t *r
     }
 }
 
-static const struct ptx_insn *move_tile(struct ptx_warp *w, const struct ptx_insn *in, uint32_t address, uint32_t tile,
-                                        uint32_t stride, int writes)
+static const struct ptx_insn *move_tile(struct ptx_warp *w, const struct ptx_insn *in,
+                                        uint32_t address, uint32_t tile, uint32_t stride,
+                                        int writes)
 {
     const struct ptx_tile t = ptx_tile_of(in);
     const uint32_t n = per_register(t.type), bytes = ptx_type_bytes(t.type);

@@ -148,9 +148,15 @@ LANE_FN uint32_t bfe_u32(uint32_t x, uint32_t pos, uint32_t len)
     return ((pos & 255) > 31 ? 0 : x >> (pos & 31)) & bfi_mask_u32(0, len);
 }
 
+/* The 64-bit forms take position and length as whole words, as an H200 does. */
+LANE_FN uint64_t low_mask_u64(uint32_t len)
+{
+    return len > 63 ? ~(uint64_t)0 : ((uint64_t)1 << (len & 63)) - 1;
+}
+
 LANE_FN uint64_t bfe_u64(uint64_t x, uint32_t pos, uint32_t len)
 {
-    return (pos > 63 ? 0 : x >> (pos & 63)) & bfi_mask_u64(0, len);
+    return (pos > 63 ? 0 : x >> (pos & 63)) & low_mask_u64(len);
 }
 
 /* Filled with the field's top bit, which is the value's own when the field passes its end. */
@@ -166,9 +172,9 @@ LANE_FN int32_t bfe_s32(int32_t x, uint32_t pos, uint32_t len)
 
 LANE_FN int64_t bfe_s64(int64_t x, uint32_t pos, uint32_t len)
 {
-    uint64_t top = (uint64_t)pos + (len & 255) - 1;
-    uint64_t sign = (len & 255) && (((uint64_t)x >> (top > 63 ? 63 : top)) & 1) ? ~(uint64_t)0 : 0;
-    uint64_t mask = bfi_mask_u64(0, len);
+    uint64_t top = (uint64_t)pos + len - 1;
+    uint64_t sign = len && (((uint64_t)x >> (top > 63 ? 63 : top)) & 1) ? ~(uint64_t)0 : 0;
+    uint64_t mask = low_mask_u64(len);
     uint64_t field = pos > 63 ? sign : (uint64_t)(x >> (pos & 63));
 
     return (int64_t)((field & mask) | (sign & ~mask));

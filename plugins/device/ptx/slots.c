@@ -352,8 +352,8 @@ int ptx_assign_slots(struct ptx_decoder *d, struct ptx_program *out)
     s.lives = ptx_arena_array(&d->scratch, d->n_vregs, sizeof *s.lives);
     for (uint32_t w = 0; w < PTX_N_WIDTHS; w++)
         pools[w].free = ptx_arena_array(&d->scratch, d->n_vregs, sizeof(uint32_t));
-    if (!s.lives || !pools[PTX_N_WIDTHS - 1].free || find_spans(&s) || find_lives(&s) || scan(&s, pools) ||
-        zero_undefined(&s))
+    if (!s.lives || !pools[PTX_N_WIDTHS - 1].free || find_spans(&s) || find_lives(&s) ||
+        scan(&s, pools) || zero_undefined(&s))
         return ptx_no_memory(d);
     behind.slot = pools[PTX_WX].n_slots;
     uint64_t frame = place_of(&end, &behind, pools);
