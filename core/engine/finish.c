@@ -134,9 +134,7 @@ static void print_table(const struct engine *e, struct rung_arena *arena,
                best->tie_band * 100);
 }
 
-/* ---- Counts
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- Counts ---- */
 
 static cJSON *verdict_counts(const struct engine_state *s)
 {
@@ -208,9 +206,7 @@ static cJSON *summary(struct engine *e, const struct engine_candidate *best, con
     return json;
 }
 
-/* ---- The end
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- The end ---- */
 
 static void print_counts(const cJSON *counts)
 {

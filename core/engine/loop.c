@@ -320,9 +320,7 @@ static void carry_out(struct barrier *b)
         free((void *)b->work[i].reply);
 }
 
-/* ---- The loop
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- The loop ---- */
 
 static int32_t decide(struct barrier *b, const struct barrier *last, struct rung_error *err)
 {

@@ -24,9 +24,10 @@ static void scrub_error(const struct rung_scrub *scrub, struct rung_error *err)
 static void log_call(const struct rung_host *host, const struct rung_transfer *t, int32_t status)
 {
     char line[1024];
-    snprintf(line, sizeof line, "%s %s: status %" PRIu32 ", %zu bytes in %" PRIu64 " ms%s%s", t->request.method,
-             t->url.place, t->response.status, t->body.len, t->response.total_ns / 1000000,
-             status == RUNG_OK ? "" : ", ", status == RUNG_OK ? "" : t->call->error->symbol);
+    snprintf(line, sizeof line, "%s %s: status %" PRIu32 ", %zu bytes in %" PRIu64 " ms%s%s",
+             t->request.method, t->url.place, t->response.status, t->body.len,
+             t->response.total_ns / 1000000, status == RUNG_OK ? "" : ", ",
+             status == RUNG_OK ? "" : t->call->error->symbol);
     host->log(host, RUNG_LOG_DEBUG, line);
 }
 
@@ -53,7 +54,8 @@ static int32_t perform(const struct rung_host *host, struct rung_call *call,
     struct rung_transfer t = {.call = call, .begin_ns = rung_now_ns()};
     uint32_t out_size = out->struct_size;
     if (!RUNG_HAS(request, url) || !RUNG_HAS(out, status))
-        return rung_fail(call->error, RUNG_EMISUSE, "http.request", "a struct_size that fits no version");
+        return rung_fail(call->error, RUNG_EMISUSE, "http.request",
+                         "a struct_size that fits no version");
     memcpy(&t.request, request, smaller(request->struct_size, sizeof t.request));
     t.response.struct_size = sizeof t.response;
     int32_t status = run(host, &t);

@@ -16,7 +16,8 @@ static void *symbol(void *library, const char *name)
 {
     void *found = dlsym(library, name);
     if (!found && !problem[0])
-        snprintf(problem, sizeof problem, "libcurl.so.4 lacks %s; version 7.66 or newer is needed", name);
+        snprintf(problem, sizeof problem, "libcurl.so.4 lacks %s; version 7.66 or newer is needed",
+                 name);
     return found;
 }
 
@@ -25,10 +26,11 @@ static void open_library(void)
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();
-        snprintf(problem, sizeof problem,
-                 "HTTP needs libcurl, which can't be loaded (%s); on Debian and Ubuntu: apt-get install "
-                 "libcurl4",
-                 why ? why : "no reason given");
+        snprintf(
+            problem, sizeof problem,
+            "HTTP needs libcurl, which can't be loaded (%s); on Debian and Ubuntu: apt-get install "
+            "libcurl4",
+            why ? why : "no reason given");
         return;
     }
 #define LOAD(name) *(void **)&curl.name = symbol(library, "curl_" #name);
@@ -39,7 +41,8 @@ static void open_library(void)
     CURLcode code = curl.global_init(CURL_GLOBAL_DEFAULT);
     usable = code == CURLE_OK;
     if (!usable)
-        snprintf(problem, sizeof problem, "libcurl can't be initialised: %s", curl.easy_strerror(code));
+        snprintf(problem, sizeof problem, "libcurl can't be initialised: %s",
+                 curl.easy_strerror(code));
 }
 
 const struct rung_curl *rung_curl_get(struct rung_error *err)

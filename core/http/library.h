@@ -9,12 +9,11 @@
 #include <rung/plugin.h>
 
 #define RUNG_CURL_FUNCTIONS(X)                                                                     \
-    X(global_init) X(free)                                                                         \
-    X(easy_init) X(easy_setopt) X(easy_getinfo) X(easy_strerror) X(easy_cleanup)                   \
-    X(multi_init) X(multi_add_handle) X(multi_remove_handle) X(multi_perform) X(multi_poll)        \
-    X(multi_info_read) X(multi_strerror) X(multi_cleanup)                                          \
-    X(slist_append) X(slist_free_all)                                                              \
-    X(url) X(url_set) X(url_get) X(url_cleanup)
+    X(global_init)                                                                                 \
+    X(free) X(easy_init) X(easy_setopt) X(easy_getinfo) X(easy_strerror) X(easy_cleanup)           \
+        X(multi_init) X(multi_add_handle) X(multi_remove_handle) X(multi_perform) X(multi_poll)    \
+            X(multi_info_read) X(multi_strerror) X(multi_cleanup) X(slist_append)                  \
+                X(slist_free_all) X(url) X(url_set) X(url_get) X(url_cleanup)
 
 /* curl_NAME as member NAME. */
 struct rung_curl {

@@ -24,15 +24,16 @@ static const uint64_t max_response_bytes = 64u << 20;
 
 static int32_t bad_request(struct rung_transfer *t, const char *what, const char *name)
 {
-    return rung_fail(t->call->error, RUNG_EINVAL, "http.request", "HTTP request: %s%s%.64s",
-                     what, *name ? " " : "", name);
+    return rung_fail(t->call->error, RUNG_EINVAL, "http.request", "HTTP request: %s%s%.64s", what,
+                     *name ? " " : "", name);
 }
 
-/* ---- Method and defaults ------------------------------------------------------------------------- */
+/* ---- Method and defaults ---- */
 
 static int32_t check_method(struct rung_transfer *t)
 {
-    static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+    static const char *const methods[] = {"GET",   "HEAD",   "POST",   "PUT",
+                                          "PATCH", "DELETE", "OPTIONS"};
     struct rung_http_request *r = &t->request;
     if (!r->method)
         r->method = r->body.len ? "POST" : "GET";
@@ -62,7 +63,7 @@ static void fill_defaults(struct rung_http_request *r)
         r->max_response_bytes = max_response_bytes;
 }
 
-/* ---- Headers -------------------------------------------------------------------------------------- */
+/* ---- Headers ---- */
 
 static const struct rung_http_header *header_at(const struct rung_http_request *r, uint32_t i)
 {
@@ -91,9 +92,9 @@ static bool is_value(const char *text, size_t n)
 /* Headers that frame the message or speak to the next hop: only the host knows them. */
 static bool is_hosts(const char *name, size_t n)
 {
-    static const char *const hosts[] = {"host",    "content-length", "transfer-encoding", "connection",
-                                        "expect",  "upgrade",        "trailer",           "te",
-                                        "keep-alive"};
+    static const char *const hosts[] = {
+        "host", "content-length", "transfer-encoding", "connection", "expect", "upgrade", "trailer",
+        "te",   "keep-alive"};
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
         if (strlen(hosts[i]) == n && strncasecmp(hosts[i], name, n) == 0)
             return true;
@@ -103,15 +104,18 @@ static bool is_hosts(const char *name, size_t n)
 static int32_t check_header(struct rung_transfer *t, const struct rung_http_header *h)
 {
     if (h->struct_size != t->request.headers[0].struct_size)
-        return rung_fail(t->call->error, RUNG_EMISUSE, "http.request", "headers of different struct_size");
+        return rung_fail(t->call->error, RUNG_EMISUSE, "http.request",
+                         "headers of different struct_size");
     if (!h->name.ptr || !is_token(h->name.ptr, h->name.len))
         return bad_request(t, "a header's name is no token", "");
     if (is_hosts(h->name.ptr, h->name.len))
         return bad_request(t, "only the host sets", h->name.ptr);
     if (h->prefix && !is_value(h->prefix, strlen(h->prefix)))
-        return bad_request(t, "a line break or another control character before the secret of", h->name.ptr);
+        return bad_request(t, "a line break or another control character before the secret of",
+                           h->name.ptr);
     if (!h->secret && h->value.len && (!h->value.ptr || !is_value(h->value.ptr, h->value.len)))
-        return bad_request(t, "a line break, another control character or too long a value in", h->name.ptr);
+        return bad_request(t, "a line break, another control character or too long a value in",
+                           h->name.ptr);
     return RUNG_OK;
 }
 
@@ -123,8 +127,10 @@ static int32_t check_headers(struct rung_transfer *t)
         return bad_request(t, "more than 128 headers", "");
     if (r->n_headers && !r->headers)
         return bad_request(t, "headers that are NULL", "");
-    if (r->n_headers && (!RUNG_HAS(r->headers, prefix) || r->headers[0].struct_size % sizeof(void *)))
-        return rung_fail(t->call->error, RUNG_EMISUSE, "http.request", "a header's struct_size fits no version");
+    if (r->n_headers &&
+        (!RUNG_HAS(r->headers, prefix) || r->headers[0].struct_size % sizeof(void *)))
+        return rung_fail(t->call->error, RUNG_EMISUSE, "http.request",
+                         "a header's struct_size fits no version");
     for (uint32_t i = 0; i < r->n_headers; i++) {
         int32_t status = check_header(t, header_at(r, i));
         if (status != RUNG_OK)
@@ -154,15 +160,17 @@ static int32_t append(struct rung_transfer *t, const char *line)
 }
 
 /* The line as libcurl wants it: "name;" is a header without a value, "name:" would be none. */
-static int32_t add_header(struct rung_transfer *t, const struct rung_http_header *h, const char *secret)
+static int32_t add_header(struct rung_transfer *t, const struct rung_http_header *h,
+                          const char *secret)
 {
     const char *prefix = secret && h->prefix ? h->prefix : "";
     const char *value = secret ? secret : h->value.len ? h->value.ptr : "";
     size_t n = secret ? strlen(secret) : h->value.len;
     size_t size = h->name.len + strlen(": ") + strlen(prefix) + n + 1;
-    char *line = rung_xmalloc(size); /* of the right size at once: growing would leave copies behind */
-    snprintf(line, size, "%.*s%s%s%.*s", (int)h->name.len, h->name.ptr, *prefix || n ? ": " : ";", prefix,
-             (int)n, value);
+    char *line =
+        rung_xmalloc(size); /* of the right size at once: growing would leave copies behind */
+    snprintf(line, size, "%.*s%s%s%.*s", (int)h->name.len, h->name.ptr, *prefix || n ? ": " : ";",
+             prefix, (int)n, value);
     int32_t status = append(t, line);
     explicit_bzero(line, size);
     free(line);
@@ -189,10 +197,12 @@ static int32_t add_headers(struct rung_transfer *t)
     return status;
 }
 
-/* ---- The handle ----------------------------------------------------------------------------------- */
+/* ---- The handle ---- */
 
-/* Sockets that no child inherits; and where a URL names this host, no name service leads elsewhere. */
-static curl_socket_t open_socket(void *transfer, curlsocktype purpose, struct curl_sockaddr *address)
+/* Sockets that no child inherits; and where a URL names this host, no name service leads elsewhere.
+ */
+static curl_socket_t open_socket(void *transfer, curlsocktype purpose,
+                                 struct curl_sockaddr *address)
 {
     const struct rung_transfer *t = transfer;
     (void)purpose;
@@ -251,7 +261,8 @@ static int set_connection(struct rung_transfer *t)
     bad |= SET(OPENSOCKETFUNCTION, open_socket);
     bad |= SET(OPENSOCKETDATA, t);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    /* Leave a name lookup that hangs behind. An older library refuses the option and waits for it. */
+    /* Leave a name lookup that hangs behind. An older library refuses the option and waits for it.
+     */
     SET(QUICK_EXIT, 1L);
 #endif
     return bad;
@@ -274,8 +285,9 @@ static int32_t make_handle(struct rung_transfer *t)
     if (!t->easy)
         return rung_fail(t->call->error, RUNG_ENOMEM, "http.memory", "out of memory");
     if (set_connection(t) | set_trust(t) | set_message(t) | set_callbacks(t))
-        return rung_fail(t->call->error, RUNG_EUNAVAILABLE, "http.library",
-                         "libcurl lacks an option that is needed; it is too old or built without TLS");
+        return rung_fail(
+            t->call->error, RUNG_EUNAVAILABLE, "http.library",
+            "libcurl lacks an option that is needed; it is too old or built without TLS");
     return RUNG_OK;
 }
 
@@ -286,11 +298,12 @@ int32_t rung_transfer_prepare(struct rung_transfer *t)
     int32_t status = check_method(t);
     if (status == RUNG_OK)
         status = check_headers(t);
-    if (status == RUNG_OK && (!t->request.url || t->request.flags & ~(uint32_t)RUNG_HTTP_ALLOW_PLAIN))
+    if (status == RUNG_OK &&
+        (!t->request.url || t->request.flags & ~(uint32_t)RUNG_HTTP_ALLOW_PLAIN))
         status = bad_request(t, "no URL, or a flag that is not known", "");
     if (status == RUNG_OK)
-        status = rung_url_read(t->curl, t->request.url, t->request.flags & RUNG_HTTP_ALLOW_PLAIN, &t->url,
-                               t->call->error);
+        status = rung_url_read(t->curl, t->request.url, t->request.flags & RUNG_HTTP_ALLOW_PLAIN,
+                               &t->url, t->call->error);
     if (status == RUNG_OK)
         status = add_headers(t);
     return status == RUNG_OK ? make_handle(t) : status;

@@ -21,7 +21,7 @@ static size_t stop(struct rung_transfer *t, int32_t code, const char *symbol, co
     return 0;
 }
 
-/* ---- The head -------------------------------------------------------------------------------------- */
+/* ---- The head ---- */
 
 /* The code of "HTTP/1.1 200 OK" or "HTTP/2 200", 0 for anything else; text ends with a NUL. */
 static uint32_t status_of(const char *text)
@@ -45,7 +45,8 @@ static void start_head(struct rung_transfer *t, const char *line)
 }
 
 /* A text in the arena, secrets hidden, odd bytes as '?' so that it is UTF-8 on one line. */
-static bool clean_text(struct rung_transfer *t, const char *text, size_t n, bool lower, struct rung_text *out)
+static bool clean_text(struct rung_transfer *t, const char *text, size_t n, bool lower,
+                       struct rung_text *out)
 {
     struct rung_buf clean = {0};
     rung_scrub_text(&t->scrub, text, n, &clean);
@@ -62,7 +63,8 @@ static bool clean_text(struct rung_transfer *t, const char *text, size_t n, bool
     return copy != NULL;
 }
 
-/* Adds "name: value"; a line without a colon (a folded one too, which RFC 9112 forbids) is skipped. */
+/* Adds "name: value"; a line without a colon (a folded one too, which RFC 9112 forbids) is skipped.
+ */
 static bool add_field(struct rung_transfer *t, const char *line, size_t n)
 {
     const char *colon = memchr(line, ':', n);
@@ -87,8 +89,8 @@ static bool add_field(struct rung_transfer *t, const char *line, size_t n)
 /* The list as the array of the response. */
 static bool publish_fields(struct rung_transfer *t)
 {
-    struct rung_http_header *headers =
-        rung_arena_alloc(t->call->arena, (t->n_fields + 1) * sizeof *headers, _Alignof(struct rung_http_header));
+    struct rung_http_header *headers = rung_arena_alloc(
+        t->call->arena, (t->n_fields + 1) * sizeof *headers, _Alignof(struct rung_http_header));
     if (!headers)
         return false;
     uint32_t n = 0;
@@ -111,7 +113,8 @@ static size_t end_head(struct rung_transfer *t, size_t n)
     if (!publish_fields(t))
         return stop(t, RUNG_ENOMEM, "http.memory", "the arena is full");
     if (t->request.on_head && t->request.on_head(t->request.ctx, &t->response) != 0)
-        return stop(t, RUNG_ECANCELLED, "http.stopped", "the caller stopped at the head of the reply");
+        return stop(t, RUNG_ECANCELLED, "http.stopped",
+                    "the caller stopped at the head of the reply");
     return n;
 }
 
@@ -123,7 +126,8 @@ size_t rung_reply_header(char *line, size_t size, size_t n, void *transfer)
         return n; /* trailers */
     t->head_bytes += n;
     if (t->head_bytes > MAX_HEAD_BYTES || t->n_fields == MAX_FIELDS)
-        return stop(t, RUNG_EIO, "http.too_large", "the reply's headers are above 256 KiB or 1024 lines");
+        return stop(t, RUNG_EIO, "http.too_large",
+                    "the reply's headers are above 256 KiB or 1024 lines");
     size_t len = n;
     while (len && (line[len - 1] == '\n' || line[len - 1] == '\r'))
         len--;
@@ -138,7 +142,7 @@ size_t rung_reply_header(char *line, size_t size, size_t n, void *transfer)
     return add_field(t, line, len) ? n : stop(t, RUNG_ENOMEM, "http.memory", "the arena is full");
 }
 
-/* ---- The body --------------------------------------------------------------------------------------- */
+/* ---- The body ---- */
 
 /* Hands out the body's bytes from `from` on; false when the caller stops. */
 static bool hand_out(struct rung_transfer *t, size_t from)
@@ -192,7 +196,8 @@ struct rung_text rung_reply_find(const struct rung_http_response *response, cons
     size_t n = strlen(name);
     for (uint32_t i = 0; i < response->n_headers; i++) {
         const struct rung_http_header *h =
-            (const void *)((const char *)response->headers + (size_t)i * response->headers[0].struct_size);
+            (const void *)((const char *)response->headers +
+                           (size_t)i * response->headers[0].struct_size);
         if (h->name.len == n && strncasecmp(h->name.ptr, name, n) == 0)
             return h->value;
     }

@@ -3,8 +3,8 @@
 #include <string.h>
 
 /*
- * Length of the longest secret that the text (n > 0 bytes) begins with, or 0. *open: the text may be
- * the begin of a longer one, which only more bytes can tell.
+ * Length of the longest secret that the text (n > 0 bytes) begins with, or 0. *open: the text may
+ * be the begin of a longer one, which only more bytes can tell.
  */
 static size_t match_at(const struct rung_scrub *scrub, const char *text, size_t n, bool *open)
 {
@@ -65,7 +65,8 @@ void rung_scrub_end(struct rung_scrub *scrub, struct rung_buf *out)
         drain(scrub, true, out);
 }
 
-void rung_scrub_text(const struct rung_scrub *scrub, const char *text, size_t n, struct rung_buf *out)
+void rung_scrub_text(const struct rung_scrub *scrub, const char *text, size_t n,
+                     struct rung_buf *out)
 {
     struct rung_scrub once = *scrub;
     once.held = (struct rung_buf){0};

@@ -21,7 +21,8 @@ void rung_scrub_feed(struct rung_scrub *scrub, const char *bytes, size_t n, stru
 /* No more bytes follow: appends what was held back. */
 void rung_scrub_end(struct rung_scrub *scrub, struct rung_buf *out);
 /* One whole text at once; does not touch what is held back. */
-void rung_scrub_text(const struct rung_scrub *scrub, const char *text, size_t n, struct rung_buf *out);
+void rung_scrub_text(const struct rung_scrub *scrub, const char *text, size_t n,
+                     struct rung_buf *out);
 /* Forgets and wipes what is held back. */
 void rung_scrub_free(struct rung_scrub *scrub);
 

@@ -59,7 +59,8 @@ static ssize_t read_all(int fd, char *buffer, size_t cap)
 }
 
 /* The rules for the open file and its bytes: buffer has room for one byte more than allowed. */
-static int32_t read_open(int fd, const char *reference, char *buffer, size_t *n, struct rung_error *err)
+static int32_t read_open(int fd, const char *reference, char *buffer, size_t *n,
+                         struct rung_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -69,8 +70,8 @@ static int32_t read_open(int fd, const char *reference, char *buffer, size_t *n,
     mode_t mode = st.st_mode & 07777;
     if (mode != 0600 && mode != 0400)
         return rung_fail(err, RUNG_ECONFIG, "http.secret",
-                         "the secret %s has mode %04o, so that others may read it: chmod 600 it", reference,
-                         (unsigned)mode);
+                         "the secret %s has mode %04o, so that others may read it: chmod 600 it",
+                         reference, (unsigned)mode);
     ssize_t got = read_all(fd, buffer, RUNG_SECRET_MAX_BYTES + 1);
     if (got < 0)
         return bad(err, reference, strerror(errno));
@@ -88,8 +89,8 @@ static int32_t read_file(const char *reference, char *buffer, size_t *n, struct 
     /* Not blocking, so that a FIFO there can't hold the call. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
-        return rung_fail(err, RUNG_ECONFIG, "http.secret", "the secret %s can't be opened: %s", reference,
-                         strerror(errno));
+        return rung_fail(err, RUNG_ECONFIG, "http.secret", "the secret %s can't be opened: %s",
+                         reference, strerror(errno));
     int32_t status = read_open(fd, reference, buffer, n, err);
     close(fd);
     return status;
@@ -100,7 +101,8 @@ static int32_t read_variable(const char *reference, char *buffer, size_t *n, str
     const char *name = reference + strlen("env:");
     const char *value = getenv(name);
     if (!value)
-        return rung_fail(err, RUNG_ECONFIG, "http.secret", "the environment variable %s is not set", name);
+        return rung_fail(err, RUNG_ECONFIG, "http.secret", "the environment variable %s is not set",
+                         name);
     *n = strlen(value);
     if (*n > RUNG_SECRET_MAX_BYTES)
         return bad(err, reference, "is longer than 16 KiB, which no key is");
@@ -119,7 +121,8 @@ static int32_t check(const char *reference, const char *value, size_t *n, struct
         return bad(err, reference, "is shorter than 4 characters, too short to be hidden in logs");
     for (size_t i = 0; i < *n; i++)
         if (value[i] < 32 || value[i] > 126)
-            return bad(err, reference, "holds a line break or another character that no header may hold");
+            return bad(err, reference,
+                       "holds a line break or another character that no header may hold");
     return RUNG_OK;
 }
 

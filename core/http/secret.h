@@ -9,9 +9,9 @@
 enum { RUNG_SECRET_MAX_BYTES = 16384 };
 
 /*
- * The value that the reference names (rules: rung/http.h), on the heap, and hidden from all logs from
- * now on. NULL with err filled: RUNG_ECONFIG, http.secret, naming the variable or file, never the
- * value. Any thread.
+ * The value that the reference names (rules: rung/http.h), on the heap, and hidden from all logs
+ * from now on. NULL with err filled: RUNG_ECONFIG, http.secret, naming the variable or file, never
+ * the value. Any thread.
  */
 char *rung_secret_read(const char *reference, struct rung_error *err);
 /* Wipes and frees. NULL is fine. */

@@ -9,11 +9,13 @@
 enum { SLICE_MS = 50 /* how long a cancel may go unseen */ };
 static const uint64_t ms = 1000 * 1000;
 
-/* ---- Limits ----------------------------------------------------------------------------------------- */
+/* ---- Limits ---- */
 
-static int32_t late(struct rung_transfer *t, const char *symbol, const char *what, uint32_t limit_ms)
+static int32_t late(struct rung_transfer *t, const char *symbol, const char *what,
+                    uint32_t limit_ms)
 {
-    t->stopped = rung_fail(t->call->error, RUNG_ETIMEOUT, symbol, "%s: %s %u ms", t->url.place, what, limit_ms);
+    t->stopped = rung_fail(t->call->error, RUNG_ETIMEOUT, symbol, "%s: %s %u ms", t->url.place,
+                           what, limit_ms);
     return t->stopped;
 }
 
@@ -22,10 +24,11 @@ static int32_t check_limits(struct rung_transfer *t, int *wait_ms)
 {
     const struct rung_http_request *r = &t->request;
     uint64_t now = rung_now_ns(), deadline = t->call->deadline_ns;
-    uint64_t silent = t->data_ns ? t->data_ns + r->between_bytes_ms * ms : t->begin_ns + r->first_byte_ms * ms;
+    uint64_t silent =
+        t->data_ns ? t->data_ns + r->between_bytes_ms * ms : t->begin_ns + r->first_byte_ms * ms;
     if (rung_cancel_requested(t->call->cancel))
-        return t->stopped = rung_fail(t->call->error, RUNG_ECANCELLED, "http.cancelled", "%s: cancelled",
-                                      t->url.place);
+        return t->stopped = rung_fail(t->call->error, RUNG_ECANCELLED, "http.cancelled",
+                                      "%s: cancelled", t->url.place);
     if (deadline && now >= deadline)
         return t->stopped = rung_fail(t->call->error, RUNG_ETIMEOUT, "http.deadline",
                                       "%s: the call's deadline passed", t->url.place);
@@ -39,7 +42,7 @@ static int32_t check_limits(struct rung_transfer *t, int *wait_ms)
     return RUNG_OK;
 }
 
-/* ---- libcurl's codes --------------------------------------------------------------------------------- */
+/* ---- libcurl's codes ---- */
 
 struct meaning {
     CURLcode code;
@@ -62,7 +65,8 @@ static struct meaning meaning_of(CURLcode code)
         {CURLE_SSL_ISSUER_ERROR, RUNG_EUNAVAILABLE, "http.tls"},
         {CURLE_SSL_INVALIDCERTSTATUS, RUNG_EUNAVAILABLE, "http.tls"},
         {CURLE_UNSUPPORTED_PROTOCOL, RUNG_EUNAVAILABLE, "http.library"},
-        {CURLE_OPERATION_TIMEDOUT, RUNG_ETIMEOUT, "http.connect_timeout"}, /* its only limit is that */
+        {CURLE_OPERATION_TIMEDOUT, RUNG_ETIMEOUT,
+         "http.connect_timeout"}, /* its only limit is that */
         {CURLE_OUT_OF_MEMORY, RUNG_ENOMEM, "http.memory"},
     };
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
@@ -78,7 +82,7 @@ static int32_t translate(struct rung_transfer *t, CURLcode code)
     return rung_fail(t->call->error, m.status, m.symbol, "%s: %s", t->url.place, detail);
 }
 
-/* ---- The loop ----------------------------------------------------------------------------------------- */
+/* ---- The loop ---- */
 
 /* The result of the one transfer of a multi handle that has none running. */
 static CURLcode result_of(struct rung_transfer *t, CURLM *multi)
@@ -133,6 +137,7 @@ int32_t rung_transfer_run(struct rung_transfer *t)
     t->curl->multi_cleanup(multi);
     bool kept = rung_reply_body(t);
     if (status == RUNG_OK && !kept)
-        return rung_fail(t->call->error, RUNG_ENOMEM, "http.memory", "%s: the arena is full", t->url.place);
+        return rung_fail(t->call->error, RUNG_ENOMEM, "http.memory", "%s: the arena is full",
+                         t->url.place);
     return status;
 }

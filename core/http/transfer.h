@@ -33,27 +33,30 @@ struct rung_transfer {
     uint64_t head_bytes;
     bool head_done;
 
-    struct rung_buf body; /* without secrets */
-    uint64_t received;    /* bytes of the body as sent */
+    struct rung_buf body;       /* without secrets */
+    uint64_t received;          /* bytes of the body as sent */
     uint64_t begin_ns, data_ns; /* the call's begin, the last piece of the body */
 };
 
-/* ---- prepare.c ---------------------------------------------------------------------------------- */
+/* ---- prepare.c ----------------------------------------------------------------------------------
+ */
 
 /*
- * Checks the request, reads its secrets, makes t->easy. t holds curl, call, request, begin_ns. Contacts
- * nobody. rung_transfer_release after success and failure alike.
+ * Checks the request, reads its secrets, makes t->easy. t holds curl, call, request, begin_ns.
+ * Contacts nobody. rung_transfer_release after success and failure alike.
  */
 int32_t rung_transfer_prepare(struct rung_transfer *t);
 /* Frees all and wipes secrets; the response stays. */
 void rung_transfer_release(struct rung_transfer *t);
 
-/* ---- transfer.c --------------------------------------------------------------------------------- */
+/* ---- transfer.c ---------------------------------------------------------------------------------
+ */
 
-/* Sends and receives until the end, a limit or a cancel. Fills t->response, on errors as far as it came. */
+/* Sends and receives until the end, a limit or a cancel. Fills t->response, on errors as far as it
+ * came. */
 int32_t rung_transfer_run(struct rung_transfer *t);
 
-/* ---- reply.c: libcurl's callbacks; a short count ends the transfer -------------------------------- */
+/* ---- reply.c: libcurl's callbacks; a short count ends the transfer ---- */
 
 /* A line of the head. */
 size_t rung_reply_header(char *line, size_t size, size_t n, void *transfer);

@@ -48,7 +48,8 @@ static bool host_is_loopback(const char *host)
 }
 
 /* Copies a part into `to`; "" when the URL lacks it. */
-static void part(const struct rung_curl *curl, CURLU *handle, CURLUPart which, char *to, size_t size)
+static void part(const struct rung_curl *curl, CURLU *handle, CURLUPart which, char *to,
+                 size_t size)
 {
     char *text = NULL;
     to[0] = 0;
@@ -59,11 +60,13 @@ static void part(const struct rung_curl *curl, CURLU *handle, CURLUPart which, c
 
 static int32_t bad_url(struct rung_error *err, const char *what)
 {
-    return rung_fail(err, RUNG_ECONFIG, "http.url", "%s; a URL such as https://host/path is needed", what);
+    return rung_fail(err, RUNG_ECONFIG, "http.url", "%s; a URL such as https://host/path is needed",
+                     what);
 }
 
 /* Parses into the handle. The text is not shown: it may hold a password or a key. */
-static int32_t parse(const struct rung_curl *curl, const char *text, CURLU *handle, struct rung_error *err)
+static int32_t parse(const struct rung_curl *curl, const char *text, CURLU *handle,
+                     struct rung_error *err)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c; c++)
         if (*c <= 32 || *c == 127)
@@ -75,7 +78,8 @@ static int32_t parse(const struct rung_curl *curl, const char *text, CURLU *hand
         return bad_url(err, "the URL lacks its host");
     CURLUcode code = curl->url_set(handle, CURLUPART_URL, text, CURLU_DISALLOW_USER);
     if (code == CURLUE_USER_NOT_ALLOWED)
-        return bad_url(err, "the URL holds a user name or password, which belong into a secret header");
+        return bad_url(err,
+                       "the URL holds a user name or password, which belong into a secret header");
     if (code == CURLUE_UNSUPPORTED_SCHEME)
         return bad_url(err, "the URL's scheme is neither https nor http");
     if (code == CURLUE_OUT_OF_MEMORY)
@@ -103,12 +107,14 @@ int32_t rung_url_read(const struct rung_curl *curl, const char *text, bool allow
     if (!plain && strcmp(scheme, "https") != 0)
         return bad_url(err, "the URL's scheme is neither https nor http");
     out->loopback = host_is_loopback(host);
-    snprintf(out->place, sizeof out->place, "%s://%s%s%s%s", scheme, host, port[0] ? ":" : "", port, path);
+    snprintf(out->place, sizeof out->place, "%s://%s%s%s%s", scheme, host, port[0] ? ":" : "", port,
+             path);
     if (plain && !allow_plain && !out->loopback)
-        return rung_fail(err, RUNG_ECONFIG, "http.plain",
-                         "%s would be sent without encryption: use https, or allow plain http to this host "
-                         "in the plugin's options",
-                         out->place);
+        return rung_fail(
+            err, RUNG_ECONFIG, "http.plain",
+            "%s would be sent without encryption: use https, or allow plain http to this host "
+            "in the plugin's options",
+            out->place);
     return RUNG_OK;
 }
 

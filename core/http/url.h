@@ -16,8 +16,8 @@ struct rung_url {
 };
 
 /*
- * Reads and judges a URL by the rules of rung/http.h; nothing is contacted. RUNG_ECONFIG with http.url
- * or http.plain. rung_url_free after success and failure alike.
+ * Reads and judges a URL by the rules of rung/http.h; nothing is contacted. RUNG_ECONFIG with
+ * http.url or http.plain. rung_url_free after success and failure alike.
  */
 int32_t rung_url_read(const struct rung_curl *curl, const char *text, bool allow_plain,
                       struct rung_url *out, struct rung_error *err);

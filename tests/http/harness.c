@@ -64,7 +64,8 @@ static void keep_line(const struct rung_host *host, uint32_t level, const char *
 void http_begin(struct http_call *c, const struct server *server, const char *path)
 {
     *c = (struct http_call){.error = rung_error_init(), .arena = rung_arena_new()};
-    c->call = (struct rung_call){.struct_size = sizeof c->call, .arena = c->arena, .error = &c->error};
+    c->call =
+        (struct rung_call){.struct_size = sizeof c->call, .arena = c->arena, .error = &c->error};
     c->request.struct_size = sizeof c->request;
     c->response.struct_size = sizeof c->response;
     if (server)
@@ -101,8 +102,9 @@ static struct rung_text text_of(const char *text)
 
 struct rung_http_header http_header(const char *name, const char *value)
 {
-    return (struct rung_http_header){
-        .struct_size = sizeof(struct rung_http_header), .name = text_of(name), .value = text_of(value)};
+    return (struct rung_http_header){.struct_size = sizeof(struct rung_http_header),
+                                     .name = text_of(name),
+                                     .value = text_of(value)};
 }
 
 struct rung_http_header http_secret(const char *name, const char *secret, const char *prefix)

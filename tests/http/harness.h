@@ -1,6 +1,6 @@
 /*
- * For the HTTP tests: a server of ours, a host table that keeps its log lines, and one call with its
- * arena. Failing to set up ends the test through cmocka.
+ * For the HTTP tests: a server of ours, a host table that keeps its log lines, and one call with
+ * its arena. Failing to set up ends the test through cmocka.
  */
 #ifndef TESTS_HTTP_HARNESS_H
 #define TESTS_HTTP_HARNESS_H

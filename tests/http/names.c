@@ -27,8 +27,8 @@ void names_let_go(void)
 typedef int lookup(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 
 __attribute__((visibility("default"))) int getaddrinfo(const char *name, const char *service,
-                                                        const struct addrinfo *hints,
-                                                        struct addrinfo **out)
+                                                       const struct addrinfo *hints,
+                                                       struct addrinfo **out)
 {
     struct in6_addr number;
     lookup *systems;

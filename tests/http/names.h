@@ -1,6 +1,6 @@
 /*
- * A name service for tests: this getaddrinfo, which libcurl finds before the system's, counts what it
- * is asked, and "slow.test" has no answer until the test lets go.
+ * A name service for tests: this getaddrinfo, which libcurl finds before the system's, counts what
+ * it is asked, and "slow.test" has no answer until the test lets go.
  */
 #ifndef TESTS_HTTP_NAMES_H
 #define TESTS_HTTP_NAMES_H

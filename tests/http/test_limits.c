@@ -221,8 +221,9 @@ static void a_connection_that_hangs_times_out(void **state)
     int port, fd = closed_port(&port), waiting[8];
     char url[64];
     struct http_call c;
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     assert_int_equal(listen(fd, 0), 0);
     for (int i = 0; i < 8; i++) { /* fills the queue */
         waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);

@@ -25,7 +25,8 @@ static void a_get_arrives_with_its_headers(void **state)
 {
     (void)state;
     struct http_call c;
-    struct rung_http_header headers[] = {http_header("X-One", "first value"), http_header("x-empty", "")};
+    struct rung_http_header headers[] = {http_header("X-One", "first value"),
+                                         http_header("x-empty", "")};
     http_begin(&c, &server, "/echo?a=b");
     c.request.headers = headers;
     c.request.n_headers = 2;
@@ -101,8 +102,8 @@ static void a_status_is_data(void **state)
         const char *path;
         uint32_t status;
         const char *body;
-    } cases[] = {{"/status/404", 404, "status 404"},   {"/status/429", 429, "status 429"},
-                 {"/status/500", 500, "status 500"},   {"/redirect", 302, "over there"},
+    } cases[] = {{"/status/404", 404, "status 404"},     {"/status/429", 429, "status 429"},
+                 {"/status/500", 500, "status 500"},     {"/redirect", 302, "over there"},
                  {"/nothing_here", 404, "no such path"}, {"/status/204", 204, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct http_call c;
@@ -232,7 +233,8 @@ static int32_t look_at_sockets(void *ctx, struct rung_text piece)
     for (int fd = 3; fd < 256; fd++) {
         struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
         socklen_t size = sizeof address;
-        if (getsockname(fd, (struct sockaddr *)&address, &size) == 0 && address.ss_family == AF_INET) {
+        if (getsockname(fd, (struct sockaddr *)&address, &size) == 0 &&
+            address.ss_family == AF_INET) {
             assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
             ++*found;
         }
@@ -265,7 +267,8 @@ static void a_call_is_logged_without_its_query(void **state)
     http_end(&c);
 }
 
-/* An older plugin's smaller structs: what it lacks is the default, and nothing is written past its end. */
+/* An older plugin's smaller structs: what it lacks is the default, and nothing is written past its
+ * end. */
 static void smaller_structs_are_respected(void **state)
 {
     (void)state;

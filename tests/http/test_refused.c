@@ -37,10 +37,26 @@ static void bad_urls_are_refused(void **state)
 {
     (void)state;
     static const char *const urls[] = {
-        "", "nonsense", "localhost:80/", "/path", "//localhost/", "http://", "http:///path", "https://[::1/",
-        "http://127.0.0.1:99999/", "http://127.0.0.1:x/", "ftp://127.0.0.1/", "file:///etc/passwd",
-        "gopher://127.0.0.1/", "ldap://127.0.0.1/", "http://127.0.0.1/a b", "http://127.0.0.1/\r\nX: y",
-        "http://user:word@127.0.0.1/", "https://key@localhost/", "http://127.0.0.1\t/", "http://ho%00st/",
+        "",
+        "nonsense",
+        "localhost:80/",
+        "/path",
+        "//localhost/",
+        "http://",
+        "http:///path",
+        "https://[::1/",
+        "http://127.0.0.1:99999/",
+        "http://127.0.0.1:x/",
+        "ftp://127.0.0.1/",
+        "file:///etc/passwd",
+        "gopher://127.0.0.1/",
+        "ldap://127.0.0.1/",
+        "http://127.0.0.1/a b",
+        "http://127.0.0.1/\r\nX: y",
+        "http://user:word@127.0.0.1/",
+        "https://key@localhost/",
+        "http://127.0.0.1\t/",
+        "http://ho%00st/",
     };
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
         refuse(urls[i], RUNG_ECONFIG, "http.url");
@@ -55,9 +71,17 @@ static void plain_http_stays_on_this_host(void **state)
 {
     (void)state;
     static const char *const urls[] = {
-        "http://example.invalid/", "http://localhost.example.invalid/", "http://127.0.0.1.example.invalid/",
-        "http://10.0.0.1/", "http://0.0.0.0/", "http://[::2]/", "http://[::ffff:10.0.0.1]/",
-        "http://128.0.0.1/", "http://126.0.0.1/", "HTTP://EXAMPLE.INVALID/", "http://localhost./",
+        "http://example.invalid/",
+        "http://localhost.example.invalid/",
+        "http://127.0.0.1.example.invalid/",
+        "http://10.0.0.1/",
+        "http://0.0.0.0/",
+        "http://[::2]/",
+        "http://[::ffff:10.0.0.1]/",
+        "http://128.0.0.1/",
+        "http://126.0.0.1/",
+        "HTTP://EXAMPLE.INVALID/",
+        "http://localhost./",
     };
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
         refuse(urls[i], RUNG_ECONFIG, "http.plain");
@@ -66,7 +90,8 @@ static void plain_http_stays_on_this_host(void **state)
 static void loopback_has_many_names(void **state)
 {
     (void)state;
-    static const char *const hosts[] = {"127.0.0.1", "localhost", "LocalHost", "127.0.0.1", "2130706433"};
+    static const char *const hosts[] = {"127.0.0.1", "localhost", "LocalHost", "127.0.0.1",
+                                        "2130706433"};
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
         char url[128];
         struct http_call c;
@@ -113,7 +138,7 @@ static void a_hanging_lookup_holds_nobody(void **state)
     usleep(100 * 1000); /* for libcurl's threads to end behind it */
 }
 
-/* ---- Requests -------------------------------------------------------------------------------------- */
+/* ---- Requests ---- */
 
 static void refuse_header(struct rung_http_header header)
 {
@@ -130,8 +155,20 @@ static void refuse_header(struct rung_http_header header)
 static void no_header_ends_its_line(void **state)
 {
     (void)state;
-    static const char *const names[] = {"", "A B", "A:", "A\r\nB", "A\n", "A\x01", "\xc3\xa4", "A;", "A\"",
-                                        "Host", "content-length", "Transfer-Encoding", "Connection", "EXPECT",
+    static const char *const names[] = {"",
+                                        "A B",
+                                        "A:",
+                                        "A\r\nB",
+                                        "A\n",
+                                        "A\x01",
+                                        "\xc3\xa4",
+                                        "A;",
+                                        "A\"",
+                                        "Host",
+                                        "content-length",
+                                        "Transfer-Encoding",
+                                        "Connection",
+                                        "EXPECT",
                                         "Proxy-Authorization"};
     static const char *const values[] = {"a\r\nX-B: c", "a\n", "\rb", "a\x1b[2J", "a\x7f"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -186,9 +223,12 @@ static void bad_requests_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_urls_are_refused),    cmocka_unit_test(plain_http_stays_on_this_host),
-        cmocka_unit_test(loopback_has_many_names), cmocka_unit_test(plain_http_can_be_allowed),
-        cmocka_unit_test(a_hanging_lookup_holds_nobody), cmocka_unit_test(no_header_ends_its_line),
+        cmocka_unit_test(bad_urls_are_refused),
+        cmocka_unit_test(plain_http_stays_on_this_host),
+        cmocka_unit_test(loopback_has_many_names),
+        cmocka_unit_test(plain_http_can_be_allowed),
+        cmocka_unit_test(a_hanging_lookup_holds_nobody),
+        cmocka_unit_test(no_header_ends_its_line),
         cmocka_unit_test(bad_requests_are_refused),
     };
     return cmocka_run_group_tests(tests, begin, end);

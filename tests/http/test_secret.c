@@ -46,8 +46,9 @@ static void the_server_sees_the_value(void **state)
 {
     (void)state;
     struct http_call c;
-    assert_int_equal(get_with(&c, "/need/X-Api-Key/" KEY_IN_PATH, "x-api-key", "env:HTTP_TEST_KEY", NULL),
-                     RUNG_OK);
+    assert_int_equal(
+        get_with(&c, "/need/X-Api-Key/" KEY_IN_PATH, "x-api-key", "env:HTTP_TEST_KEY", NULL),
+        RUNG_OK);
     assert_int_equal(c.response.status, 200);
     http_end(&c);
     assert_int_equal(get_with(&c, "/need/Authorization/Bearer%20" KEY_IN_PATH, "Authorization",
@@ -55,7 +56,8 @@ static void the_server_sees_the_value(void **state)
                      RUNG_OK);
     assert_int_equal(c.response.status, 200);
     http_end(&c);
-    assert_int_equal(get_with(&c, "/need/X-Api-Key/other", "x-api-key", "env:HTTP_TEST_KEY", NULL), RUNG_OK);
+    assert_int_equal(get_with(&c, "/need/X-Api-Key/other", "x-api-key", "env:HTTP_TEST_KEY", NULL),
+                     RUNG_OK);
     assert_int_equal(c.response.status, 401);
     http_end(&c);
 }
@@ -180,7 +182,8 @@ static void files_need_their_mode(void **state)
             refused(reference, path, "chmod 600");
             continue;
         }
-        assert_int_equal(get_with(&c, "/need/X-Key/" KEY_IN_PATH, "X-Key", reference, NULL), RUNG_OK);
+        assert_int_equal(get_with(&c, "/need/X-Key/" KEY_IN_PATH, "X-Key", reference, NULL),
+                         RUNG_OK);
         assert_int_equal(c.response.status, 200);
         http_end(&c);
     }
@@ -220,7 +223,8 @@ static void the_same_secret_again_is_one_secret(void **state)
     }
 }
 
-/* http_proxy must not carry a request for this host away; https goes through, secrets only inside. */
+/* http_proxy must not carry a request for this host away; https goes through, secrets only inside.
+ */
 static void proxies_see_no_secret(void **state)
 {
     (void)state;
@@ -230,7 +234,8 @@ static void proxies_see_no_secret(void **state)
     snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", other.port);
     setenv("http_proxy", proxy, 1);
     setenv("https_proxy", proxy, 1);
-    assert_int_equal(get_with(&c, "/need/X-Key/" KEY_IN_PATH, "X-Key", "env:HTTP_TEST_KEY", NULL), RUNG_OK);
+    assert_int_equal(get_with(&c, "/need/X-Key/" KEY_IN_PATH, "X-Key", "env:HTTP_TEST_KEY", NULL),
+                     RUNG_OK);
     assert_int_equal(c.response.status, 200);
     http_end(&c);
     struct rung_http_header header = http_secret("X-Key", "env:HTTP_TEST_KEY", NULL);

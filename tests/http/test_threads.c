@@ -37,7 +37,8 @@ static bool one_call(int thread, int i)
     c.request.n_headers = 1;
     c.request.body = (struct rung_text){body, strlen(body)};
     bool good = http_try(&c) == RUNG_OK && c.response.status == 200 &&
-                strstr(c.response.body.ptr, expected) && strstr(c.response.body.ptr, "X-Key: ***\n");
+                strstr(c.response.body.ptr, expected) &&
+                strstr(c.response.body.ptr, "X-Key: ***\n");
     http_end(&c);
     return good;
 }

@@ -13,7 +13,8 @@ static bool make_certificate(void)
     char command[2048];
     snprintf(command, sizeof command,
              "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
-             "-subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout %s -out %s >/dev/null 2>&1",
+             "-subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout %s -out %s "
+             ">/dev/null 2>&1",
              key, certificate);
     return system(command) == 0;
 }

@@ -78,77 +78,78 @@ static void a_right_plan_is_read_whole(void **state)
     assert_string_equal(p->steps[3].block[0].text, "TPB");
 }
 
+#define LAUNCH "//@ launch k grid=(1) block=(1) args=(x)\n"
+static const struct {
+    const char *source, *want;
+} wrong_lines[] = {
+    {"", "k.cu:1: the source has no launch"},
+    {"int x;\n", "no launch"},
+    {"//@ lunch k\n" LAUNCH, "k.cu:1: unknown directive 'lunch'; did you mean 'launch'?"},
+    {"//@ dance\n" LAUNCH, "the directives are tune, where, temp, zero, launch"},
+    {"//@ symbol c\n" LAUNCH, "'symbol' is not supported by this version"},
+    {"//@ tensormap m\n" LAUNCH, "not supported by this version"},
+    {"//@ tune\n" LAUNCH, "can't name a tune"},
+    {"//@ tune T\n" LAUNCH, "write tune NAME ="},
+    {"//@ tune T =\n" LAUNCH, "1 to 64 integers"},
+    {"//@ tune T = 1, 1\n" LAUNCH, "stands twice"},
+    {"//@ tune T = 1.5\n" LAUNCH, "must be an integer"},
+    {"//@ tune T = cols\n" LAUNCH, "unknown name 'cols'"},
+    {"//@ tune rows = 1\n" LAUNCH, "already a dim"},
+    {"//@ tune T = 1\n//@ tune T = 2\n" LAUNCH, "k.cu:2: 'T' is already a tune"},
+    {"//@ tune min = 1\n" LAUNCH, "can't name"},
+    {"//@ temp t f31 [4]\n" LAUNCH, "no type 'f31'"},
+    {"//@ temp t f32\n" LAUNCH, "write temp NAME TYPE [COUNT]"},
+    {"//@ temp t f32 [rws]\n" LAUNCH, "did you mean 'rows'?"},
+    {"//@ temp t f32 [x]\n" LAUNCH, "'x' is a tensor or temp, not a number"},
+    {"//@ temp t f32 [1.5]\n" LAUNCH, "must be an integer"},
+    {"//@ temp x f32 [4]\n" LAUNCH, "already a tensor"},
+    {"//@ zero x\n" LAUNCH, "'x' is no output"},
+    {"//@ zero q\n" LAUNCH, "no temp or output 'q'"},
+    {"//@ zero\n" LAUNCH, "write zero NAME"},
+    {"//@ where cols // 4 > 1\n" LAUNCH, "write '/'"},
+    {"//@ where eps > 1\n" LAUNCH, "unknown name 'eps'"},
+    {"//@ where scale\n" LAUNCH, "must be an integer"},
+    {"//@ launch\n", "write launch KERNEL"},
+    {"//@ launch 9k grid=(1) block=(1) args=(x)\n", "write launch KERNEL"},
+    {"//@ launch k block=(1) args=(x)\n", "lacks grid"},
+    {"//@ launch k grid=(1) args=(x)\n", "lacks block"},
+    {"//@ launch k grid=(1) block=(1)\n", "lacks args"},
+    {"//@ launch k grid=(1) block=(1) args=()\n", "1 to 64 items"},
+    {"//@ launch k grid=() block=(1) args=(x)\n", "one to three"},
+    {"//@ launch k grid=(1,1,1,1) block=(1) args=(x)\n", "one to three"},
+    {"//@ launch k grid=(1) grid=(1) block=(1) args=(x)\n", "'grid=' stands twice"},
+    {"//@ launch k gird=(1) block=(1) args=(x)\n", "did you mean 'grid='?"},
+    {"//@ launch k cluster=(2) grid=(1) block=(1) args=(x)\n", "'cluster' is not supported"},
+    {"//@ launch k cooperative grid=(1) block=(1) args=(x)\n",
+     "'cooperative' is not supported"},
+    {"//@ launch k grid=(1) block=(1) args=(x) cooperative\n",
+     "'cooperative' is not supported"},
+    {"//@ launch k(1) grid=(1) block=(1) args=(x)\n", "expected a key"},
+    {"//@ launch k grid=(1) block=(1) args=x\n", "list in parentheses"},
+    {"//@ launch k grid=(1) block=(1) args=(x, q)\n", "unknown name 'q'"},
+    {"//@ launch k grid=(1) block=(1) args=(x * 2)\n", "plus an offset"},
+    {"//@ launch k grid=(1) block=(1) args=(x + (1 < 2))\n", "plus an offset"},
+    {"//@ launch k grid=(1) block=(1) args=(rows + x)\n", "not a number"},
+    {"//@ launch k grid=(1) block=(1) args=(x + 1.5)\n", "must be an integer"},
+    {"//@ launch k grid=(1) block=(1) args=(x,)\n", "ends where a value"},
+    {"//@ launch k<cols> grid=(1) block=(1) args=(x)\n", "Pass it in args="},
+    {"//@ launch k<sm_count> grid=(1) block=(1) args=(x)\n", "Pass it in args="},
+    {"//@ launch k<scale> grid=(1) block=(1) args=(x)\n", "must be an integer"},
+    {"//@ launch k<> grid=(1) block=(1) args=(x)\n", "1 to 64 items"},
+    {"//@ launch k<1 grid=(1) block=(1) args=(x)\n", "1 to 64 items"},
+    {"//@ launch k<1;2> grid=(1) block=(1) args=(x)\n", "neither an integer"},
+    {"//@ launch k \\\nint x;\n", "does not start with //@"},
+    {"//@ launch k \\", "no //@ line follows"},
+};
+
 static void wrong_lines_say_what_and_where(void **state)
 {
     (void)state;
-#define LAUNCH "//@ launch k grid=(1) block=(1) args=(x)\n"
-    static const struct {
-        const char *source, *want;
-    } cases[] = {
-        {"", "k.cu:1: the source has no launch"},
-        {"int x;\n", "no launch"},
-        {"//@ lunch k\n" LAUNCH, "k.cu:1: unknown directive 'lunch'; did you mean 'launch'?"},
-        {"//@ dance\n" LAUNCH, "the directives are tune, where, temp, zero, launch"},
-        {"//@ symbol c\n" LAUNCH, "'symbol' is not supported by this version"},
-        {"//@ tensormap m\n" LAUNCH, "not supported by this version"},
-        {"//@ tune\n" LAUNCH, "can't name a tune"},
-        {"//@ tune T\n" LAUNCH, "write tune NAME ="},
-        {"//@ tune T =\n" LAUNCH, "1 to 64 integers"},
-        {"//@ tune T = 1, 1\n" LAUNCH, "stands twice"},
-        {"//@ tune T = 1.5\n" LAUNCH, "must be an integer"},
-        {"//@ tune T = cols\n" LAUNCH, "unknown name 'cols'"},
-        {"//@ tune rows = 1\n" LAUNCH, "already a dim"},
-        {"//@ tune T = 1\n//@ tune T = 2\n" LAUNCH, "k.cu:2: 'T' is already a tune"},
-        {"//@ tune min = 1\n" LAUNCH, "can't name"},
-        {"//@ temp t f31 [4]\n" LAUNCH, "no type 'f31'"},
-        {"//@ temp t f32\n" LAUNCH, "write temp NAME TYPE [COUNT]"},
-        {"//@ temp t f32 [rws]\n" LAUNCH, "did you mean 'rows'?"},
-        {"//@ temp t f32 [x]\n" LAUNCH, "'x' is a tensor or temp, not a number"},
-        {"//@ temp t f32 [1.5]\n" LAUNCH, "must be an integer"},
-        {"//@ temp x f32 [4]\n" LAUNCH, "already a tensor"},
-        {"//@ zero x\n" LAUNCH, "'x' is no output"},
-        {"//@ zero q\n" LAUNCH, "no temp or output 'q'"},
-        {"//@ zero\n" LAUNCH, "write zero NAME"},
-        {"//@ where cols // 4 > 1\n" LAUNCH, "write '/'"},
-        {"//@ where eps > 1\n" LAUNCH, "unknown name 'eps'"},
-        {"//@ where scale\n" LAUNCH, "must be an integer"},
-        {"//@ launch\n", "write launch KERNEL"},
-        {"//@ launch 9k grid=(1) block=(1) args=(x)\n", "write launch KERNEL"},
-        {"//@ launch k block=(1) args=(x)\n", "lacks grid"},
-        {"//@ launch k grid=(1) args=(x)\n", "lacks block"},
-        {"//@ launch k grid=(1) block=(1)\n", "lacks args"},
-        {"//@ launch k grid=(1) block=(1) args=()\n", "1 to 64 items"},
-        {"//@ launch k grid=() block=(1) args=(x)\n", "one to three"},
-        {"//@ launch k grid=(1,1,1,1) block=(1) args=(x)\n", "one to three"},
-        {"//@ launch k grid=(1) grid=(1) block=(1) args=(x)\n", "'grid=' stands twice"},
-        {"//@ launch k gird=(1) block=(1) args=(x)\n", "did you mean 'grid='?"},
-        {"//@ launch k cluster=(2) grid=(1) block=(1) args=(x)\n", "'cluster' is not supported"},
-        {"//@ launch k cooperative grid=(1) block=(1) args=(x)\n",
-         "'cooperative' is not supported"},
-        {"//@ launch k grid=(1) block=(1) args=(x) cooperative\n",
-         "'cooperative' is not supported"},
-        {"//@ launch k(1) grid=(1) block=(1) args=(x)\n", "expected a key"},
-        {"//@ launch k grid=(1) block=(1) args=x\n", "list in parentheses"},
-        {"//@ launch k grid=(1) block=(1) args=(x, q)\n", "unknown name 'q'"},
-        {"//@ launch k grid=(1) block=(1) args=(x * 2)\n", "plus an offset"},
-        {"//@ launch k grid=(1) block=(1) args=(x + (1 < 2))\n", "plus an offset"},
-        {"//@ launch k grid=(1) block=(1) args=(rows + x)\n", "not a number"},
-        {"//@ launch k grid=(1) block=(1) args=(x + 1.5)\n", "must be an integer"},
-        {"//@ launch k grid=(1) block=(1) args=(x,)\n", "ends where a value"},
-        {"//@ launch k<cols> grid=(1) block=(1) args=(x)\n", "Pass it in args="},
-        {"//@ launch k<sm_count> grid=(1) block=(1) args=(x)\n", "Pass it in args="},
-        {"//@ launch k<scale> grid=(1) block=(1) args=(x)\n", "must be an integer"},
-        {"//@ launch k<> grid=(1) block=(1) args=(x)\n", "1 to 64 items"},
-        {"//@ launch k<1 grid=(1) block=(1) args=(x)\n", "1 to 64 items"},
-        {"//@ launch k<1;2> grid=(1) block=(1) args=(x)\n", "neither an integer"},
-        {"//@ launch k \\\nint x;\n", "does not start with //@"},
-        {"//@ launch k \\", "no //@ line follows"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof wrong_lines / sizeof *wrong_lines; i++) {
         const char *problem = NULL;
-        if (parse(cases[i].source, &problem))
-            fail_msg("accepted: %s", cases[i].source);
-        support_contains(problem, cases[i].want);
+        if (parse(wrong_lines[i].source, &problem))
+            fail_msg("accepted: %s", wrong_lines[i].source);
+        support_contains(problem, wrong_lines[i].want);
     }
 }
 

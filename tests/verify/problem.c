@@ -40,7 +40,8 @@ void problem_open(struct problem *p, const char *graph, uint32_t precision)
     p->call =
         (struct rung_call){.struct_size = sizeof p->call, .arena = p->arena, .error = &p->error};
     const struct rung_loaded *loaded = load(p);
-    if (rung_instance_new(loaded, options_of(p, loaded), "ops", "/", NULL, &p->instance, &p->error) ||
+    if (rung_instance_new(loaded, options_of(p, loaded), "ops", "/", NULL, &p->instance,
+                          &p->error) ||
         rung_instance_start(p->instance, &p->error))
         fail_msg("%s", p->error.message);
     p->bench =

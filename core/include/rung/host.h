@@ -97,7 +97,7 @@ struct rung_host_process {
     void (*close)(const struct rung_host *, struct rung_helper *);
 };
 
-/* ---- rung.host.compile/0: the pipeline's compiler, for plugins that write kernels of their own ---- */
+/* ---- rung.host.compile/0: the pipeline's compiler, for plugins with kernels of their own -- */
 
 #define RUNG_HOST_COMPILE "rung.host.compile/0"
 

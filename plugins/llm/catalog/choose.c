@@ -41,9 +41,9 @@ static bool is_shown(const struct prompt *prompt, const struct kernel *kernel, c
 }
 
 /*
- * 0: improves on a shown kernel. 1: on one that was tried; the first kernel counts as tried, because
- * every search begins with one. 2 and up: on kernels that were not, by how many. UINT32_MAX: not at
- * all, because it is the first kernel and there are others to go on from.
+ * 0: improves on a shown kernel. 1: on one that was tried; the first kernel counts as tried,
+ * because every search begins with one. 2 and up: on kernels that were not, by how many.
+ * UINT32_MAX: not at all, because it is the first kernel and there are others to go on from.
  */
 static uint32_t tier_of(const struct store *store, const struct prompt *prompt,
                         const struct kernel *kernel)

@@ -2,8 +2,8 @@
  * search_branching: ideas in sentences, several implementations of each, the best seed the next
  * round.
  *
- *   START -> IMPLEMENT first kernels -> REPAIR ... -> TUNE and IDEAS from the best -> IMPLEMENT ideas
- *                                       ^                                                   |
+ *   START -> IMPLEMENT first kernels -> REPAIR ... -> TUNE and IDEAS from the best -> IMPLEMENT
+ * ideas ^                                                   |
  *                                       +------------------- next round --------------------+
  *
  * Candidates, times and ideas are read from the history each time. The instance itself remembers

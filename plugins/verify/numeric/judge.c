@@ -305,9 +305,9 @@ static int32_t fail_with(struct numeric_check *k, const struct failure *f, const
     return numeric_verdict(k, RUNG_FAIL, code, text.buf, numeric_metrics(k, f->at, &f->c));
 }
 
-static const char low_precision[] =
-    " All errors are of the size that half-precision or tf32 arithmetic, or an approximate formula, "
-    "makes; the task asks for more.";
+static const char low_precision[] = " All errors are of the size that half-precision or tf32 "
+                                    "arithmetic, or an approximate formula, "
+                                    "makes; the task asks for more.";
 static const char only_hard[] = " The task's own inputs pass: the arithmetic is unstable "
                                 "(cancellation, overflow or underflow).";
 

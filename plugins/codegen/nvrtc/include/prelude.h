@@ -1,6 +1,6 @@
 /*
- * Included before every candidate: what nvcc users have from the host's C headers and NVRTC does not
- * bring. The types agree with the toolkit's own (cuda/std/cstdint).
+ * Included before every candidate: what nvcc users have from the host's C headers and NVRTC does
+ * not bring. The types agree with the toolkit's own (cuda/std/cstdint).
  */
 #ifndef RUNG_PRELUDE_H
 #define RUNG_PRELUDE_H

@@ -1,6 +1,6 @@
 /*
- * Included behind the prelude when a candidate mentions namespace std: the little of it that kernels
- * use. NVRTC itself has std::move and std::forward.
+ * Included behind the prelude when a candidate mentions namespace std: the little of it that
+ * kernels use. NVRTC itself has std::move and std::forward.
  */
 #ifndef RUNG_STD_H
 #define RUNG_STD_H
@@ -65,8 +65,10 @@ __device__ inline int abs(int x) { return ::abs(x); }
 __device__ inline long abs(long x) { return x < 0 ? -x : x; }
 __device__ inline long long abs(long long x) { return x < 0 ? -x : x; }
 
-template <class T> __device__ constexpr const T &min(const T &a, const T &b) { return b < a ? b : a; }
-template <class T> __device__ constexpr const T &max(const T &a, const T &b) { return a < b ? b : a; }
+template <class T>
+__device__ constexpr const T &min(const T &a, const T &b) { return b < a ? b : a; }
+template <class T>
+__device__ constexpr const T &max(const T &a, const T &b) { return a < b ? b : a; }
 template <class T> __device__ constexpr const T &clamp(const T &x, const T &lo, const T &hi)
 {
     return x < lo ? lo : hi < x ? hi : x;
@@ -116,7 +118,8 @@ template <class T> using decay_value = typename remove_const<remove_reference_t<
 template <class T> struct is_floating_point
     : bool_constant<is_same_v<decay_value<T>, float> || is_same_v<decay_value<T>, double>> {};
 template <class T> inline constexpr bool is_floating_point_v = is_floating_point<T>::value;
-template <class T> struct is_integral : bool_constant<T(1) / T(2) == T(0) && !is_floating_point_v<T>> {};
+template <class T>
+struct is_integral : bool_constant<T(1) / T(2) == T(0) && !is_floating_point_v<T>> {};
 template <class T> __device__ void swap(T &a, T &b)
 {
     T c = a;
