@@ -15,7 +15,7 @@ task = "%s/config/tasks/softmax_small.cfg";
 llm = ( { plugin = "replay"; cassette = "replies.jsonl"; } );
 search = { plugin = "branching"; rounds = 1; ideas = 1; branches = 4; keep = 1; repairs = 0; tune = 1; };
 workers = ( { device = "ptx"; count = 1; } );
-limits = { check = "3s"; };
+limits = { check = "15s"; };
 """
 
 
