@@ -1,7 +1,6 @@
 /* Verdicts: a job for the workers, or the journal's record of it; and outcomes as JSON. */
 #include "base/io.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/status.h"
 #include "engine/engine.h"
 
@@ -104,7 +103,6 @@ static int32_t judge(struct engine *e, const struct engine_candidate *c, const c
                            .point = point,
                            .stages = RUNG_STAGE_COMPILE | RUNG_STAGE_CHECK | RUNG_STAGE_TIME};
     int32_t status = engine_may_evaluate(e, err);
-    rung_log(RUNG_LOG_INFO, "engine", "judging %s", job.label);
     if (!status)
         status = rung_pool_run(e->pool, &job, arena, out, err);
     if (status)

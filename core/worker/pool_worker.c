@@ -202,6 +202,7 @@ void pool_worker_give(struct pool_worker *w, struct pool_job *job)
 {
     job->state = POOL_JOB_RUNNING;
     w->job = job;
+    rung_log(RUNG_LOG_INFO, w->name, "judging %s", job->label);
     w->progress[0] = 0;
     rung_buf_add(&w->out.buf, rung_buf_text(&job->lines), job->lines.len);
     enter(w, POOL_BUSY);

@@ -82,8 +82,7 @@ static void write_precision(FILE *f, const struct rung_task *task)
 {
     static const char *const rules[] = {
         "",
-        "fp32: float at least, in products and sums; TF32, half and bfloat16 are found out and "
-        "fail",
+        "fp32: float at least, in products and sums; TF32, half and bfloat16 are caught and fail",
         "tf32: tensor cores may round inputs to TF32; sums in float",
         "fp16: half inputs to products; sums in float",
         "bf16: bfloat16 inputs to products; sums in float",
