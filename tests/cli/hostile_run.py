@@ -15,7 +15,7 @@ task = "%s/config/tasks/softmax_small.cfg";
 llm = ( { plugin = "replay"; cassette = "replies.jsonl"; } );
 search = { plugin = "branching"; rounds = 1; ideas = 1; branches = 4; keep = 1; repairs = 0; tune = 1; };
 workers = ( { device = "ptx"; count = 1; } );
-limits = { check = "15s"; };
+limits = { check = "20s"; };
 """
 
 
@@ -29,10 +29,10 @@ def code(folder, name):
 
 
 def cassette():
-    kernels = [("exploits", name) for name, _ in HOSTILE] + [("sound", "serial")] * 5
+    kernels = [("exploits", name) for name, _ in HOSTILE] + [("sound", "online_fast_exp")] * 5
     lines = [json.dumps({"rung_cassette": 1, "recorded": "now", "through": "a test"})]
     lines += [reply(f"code/{i}/0", "code", code(*kernel)) for i, kernel in enumerate(kernels, 1)]
-    ideas = "- [memory] Sum the row in order, with one thread, which is slow but surely right.\n"
+    ideas = "- [memory] Find maximum and sum in one read of the row, with a fast exponential.\n"
     lines += [reply(f"ideas/{decision}/{action}", "ideas", ideas) for decision in range(1, 4) for action in range(3)]
     return "\n".join(lines) + "\n"
 
