@@ -54,6 +54,10 @@ int cli_run(int argc, char **argv)
                 "rung run: --task and --out do not go with --resume: the run has its own\n");
         return CLI_USAGE;
     }
+    if ((o.out && !o.out[0]) || (o.resume && !o.resume[0])) {
+        fprintf(stderr, "rung run: --out and --resume take a folder, not an empty text\n");
+        return CLI_USAGE;
+    }
     o.pipeline = args[0];
     o.sets = sets;
     return rung_run_main(&o);

@@ -54,6 +54,15 @@ static int unknown(const char *name)
     return CLI_USAGE;
 }
 
+/* Output that could not be written is no success. */
+static int flushed(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fputs("rung: standard output can't be written\n", stderr);
+    return status ? status : CLI_ENVIRONMENT;
+}
+
 int main(int argc, char **argv)
 {
     rung_crash_install();
@@ -73,6 +82,6 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < N_SUBCOMMANDS; i++)
         if (strcmp(subcommands[i].name, argv[1]) == 0)
-            return subcommands[i].run(argc - 2, argv + 2);
+            return flushed(subcommands[i].run(argc - 2, argv + 2));
     return unknown(argv[1]);
 }

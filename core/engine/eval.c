@@ -114,6 +114,20 @@ static void print_time(const cJSON *report)
     fprintf(stderr, ", floor %.4g us\n", rung_json_number(time, "floor_us", 0));
 }
 
+/* Whether a failing rung's detail has said it all. */
+static bool told_by_rung(const cJSON *report)
+{
+    const cJSON *rung;
+    cJSON_ArrayForEach(rung, rung_json_get(report, "rungs"))
+    {
+        const char *status = rung_json_text(rung, "status", "");
+        bool judged = strcmp(status, "skipped") != 0 && strcmp(status, "pass") != 0;
+        if (judged && rung_json_text(rung, "detail", "")[0])
+            return true;
+    }
+    return false;
+}
+
 static void print_report(const struct eval *v, const struct rung_outcome *o)
 {
     fprintf(stderr, "%s%s%s: %s on task %s%s%s\n", verdicts[o->verdict], o->code[0] ? ", " : "",
@@ -123,7 +137,7 @@ static void print_report(const struct eval *v, const struct rung_outcome *o)
         fprintf(stderr, "  device     %s\n", rung_pool_device(v->pool));
     print_rungs(o->report);
     print_time(o->report);
-    bool told = cJSON_GetArraySize(rung_json_get(o->report, "rungs")) > 0; /* as a rung's detail */
+    bool told = told_by_rung(o->report);
     if (o->verdict != RUNG_ACCEPTED && !told && o->message && o->message[0])
         fprintf(stderr, "%s\n", o->message);
     else if (o->advice && o->advice[0])

@@ -300,7 +300,7 @@ static void note_failures(struct barrier *b)
         if (b->work[i].status && b->work[i].status != RUNG_EBUDGET &&
             b->work[i].status != RUNG_ECANCELLED)
             engine_say(b->e, "failed: %s", b->work[i].error.message);
-    if (failed == b->n_work && failed > 0)
+    if (failed == b->n_work && failed > 0 && !rung_cancel_requested(b->e->cancel))
         engine_give_up(b->e, &b->work[0].error);
 }
 
@@ -352,7 +352,8 @@ static const struct rung_action *stop_action(const struct barrier *b)
 static bool ended(struct engine *e)
 {
     if (rung_cancel_requested(e->cancel))
-        e->stop_reason = e->failure.code ? e->failure.message : "interrupted";
+        e->stop_reason = e->failure.code && e->failure.code != RUNG_ECANCELLED ? e->failure.message
+                                                                                 : "interrupted";
     else if (atomic_load(&e->out_of_budget))
         e->stop_reason = "the budget is used up";
     return e->stop_reason != NULL;

@@ -88,7 +88,9 @@ static int run(struct engine *e)
     rung_cancel_request(e->cancel);
     if (watching)
         pthread_join(watcher, NULL);
-    return status ? exit_status(status) : signals ? 130 : code;
+    if (signals)
+        return 130;
+    return status ? exit_status(status) : code;
 }
 
 int rung_run_main(const struct rung_run_options *options)

@@ -148,8 +148,10 @@ struct clock {
 static bool clock_visit(void *ctx, const struct rung_record *r)
 {
     struct clock *c = ctx;
+    if (!c->begun) /* the run's own record comes before its first process's */
+        c->begun = r->wall_ms;
     if (strcmp(r->type, "process") == 0) {
-        c->total_s += (double)(c->last - c->begun) * 1e-3;
+        c->total_s += (double)(c->last > c->begun ? c->last - c->begun : 0) * 1e-3;
         c->begun = r->wall_ms;
     }
     c->last = r->wall_ms;

@@ -6,10 +6,13 @@
 #include "plugin/options.h"
 #include "worker/process/service.h"
 #include "worker/spawn.h"
+#include "worker/supervisor.h"
 #include "worker/trial.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { STAGES_MAX = 64 };
 
@@ -90,6 +93,8 @@ static int32_t make(struct rung_executor *ex, const struct rung_loaded *loaded, 
     if (!options)
         return err->code;
     struct rung_instance *instance;
+    dprintf(STDERR_FILENO, RUNG_STEP_PREFIX "%s '%s' (%s)\n",
+            rung_kind_word(loaded->factory->kind), name, loaded->path);
     int32_t status =
         rung_instance_new(loaded, options, name, rung_data_dir(), services, &instance, err);
     if (status != RUNG_OK)

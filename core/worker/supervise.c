@@ -160,13 +160,22 @@ void rung_executor_listen(struct rung_supervisor *s)
         rung_executor_kill(s); /* it is dying: its exit status is set already */
 }
 
+/* The plugin that the executor was making, with what is left in its log. */
+static const char *step_of(struct rung_supervisor *s)
+{
+    if (s->executor.pipes.log >= 0)
+        rung_tap_read(s);
+    return s->tap.step[0] ? s->tap.step : "its start";
+}
+
 static void overrun(struct rung_supervisor *s)
 {
     const cJSON *names = rung_json_get(s->setup_json, "rungs");
     if (s->executor.state == RUNG_EXECUTOR_STARTING) {
         rung_supervisor_refuse(s, RUNG_ETIMEOUT,
-                               "the executor was not ready within %.3g s (limits.start)",
-                               s->start_s);
+                               "the executor was not ready within %.3g s (limits.start); "
+                               "it was at: %s",
+                               s->start_s, step_of(s));
         return;
     }
     if (s->flight.active)
@@ -200,8 +209,9 @@ static void unexpected_end(struct rung_supervisor *s)
     if (s->flight.active)
         say_again(s);
     if (!s->announced)
-        rung_supervisor_refuse(s, RUNG_EUNAVAILABLE, "the executor died with %s while it started",
-                               how);
+        rung_supervisor_refuse(s, RUNG_EUNAVAILABLE,
+                               "the executor died with %s while it started; it was at: %s", how,
+                               step_of(s));
     else if (++s->idle_deaths >= IDLE_DEATHS_MAX)
         rung_supervisor_refuse(s, RUNG_EUNAVAILABLE,
                                "the executor died %d times between jobs, the last "

@@ -34,7 +34,11 @@ struct rung_executor_side {
 struct rung_log_tap {
     struct rung_buf line;
     uint64_t sent, dropped; /* bytes, of the current job */
+    char step[512];         /* what the executor's set-up does, in its own words */
 };
+
+/* How an executor that sets itself up tells, on its log, which plugin it is at. */
+#define RUNG_STEP_PREFIX "rung: set-up: "
 
 struct rung_supervisor {
     struct rung_line_in in;

@@ -18,6 +18,8 @@ static int64_t level_of(const char **text)
 {
     if (!rung_starts_with(*text, "rung: "))
         return RUNG_LOG_INFO;
+    if (rung_starts_with(*text, "rung: fatal: "))
+        return RUNG_LOG_ERROR; /* the last words of a process that a plugin brought down */
     for (int64_t i = 0; i < 4; i++) {
         size_t n = strlen(levels[i]);
         if (strncmp(*text + 6, levels[i], n) == 0 && strncmp(*text + 6 + n, ": ", 2) == 0) {
@@ -44,7 +46,9 @@ static void end_line(struct rung_supervisor *s)
         tap->sent + tap->line.len <= JOB_MAX_BYTES && rung_line_waiting(&s->out) < QUEUE_MAX;
     if (tap->line.len && !room)
         tap->dropped += tap->line.len;
-    if (tap->line.len && room) {
+    if (rung_starts_with(text, RUNG_STEP_PREFIX)) {
+        snprintf(tap->step, sizeof tap->step, "%s", text + strlen(RUNG_STEP_PREFIX));
+    } else if (tap->line.len && room) {
         tap->sent += tap->line.len;
         int64_t level = level_of(&text);
         say_log(s, level, text);

@@ -20,6 +20,7 @@ task = "%s/config/tasks/softmax_small.cfg";
 llm = ( { name = "catalog"; plugin = "catalog"; } );
 search = { plugin = "branching"; rounds = 2; ideas = 3; branches = 1; keep = 2; tune = 2; seed = 7; };
 workers = ( { device = "ptx"; count = %d; } );
+budget = { wall = "2h"; };
 """ % (ROOT, WORKERS)
 
 

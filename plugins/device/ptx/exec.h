@@ -113,7 +113,7 @@ int ptx_run_block(struct ptx_exec *x);
 /* Adds the instructions since the split's last account; call when leaving a straight line. */
 static inline void ptx_account(struct ptx_warp *w, uint32_t upto)
 {
-    w->x->lane_instructions += (uint64_t)(upto - w->base) * (uint32_t)__builtin_popcount(w->mask);
+    w->x->lane_instructions += (uint64_t)(upto - w->base) * PTX_LANES;
 }
 
 /*

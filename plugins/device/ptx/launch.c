@@ -214,6 +214,13 @@ static uint64_t block_number(const struct job *job, uint64_t i)
     return (uint64_t)((unsigned __int128)i * (all - 1) / (n - 1));
 }
 
+/* Shared and local memory hold garbage when a block begins: NaN to floats, -1 to integers. */
+static void forget_block(struct worker *k)
+{
+    memset(k->shared, 0xff, k->x.shared.size);
+    memset(k->locals, 0xff, k->x.n_warps * k->x.program->local_bytes * PTX_LANES);
+}
+
 static void *work(void *of)
 {
     struct worker *k = of;
@@ -229,6 +236,7 @@ static void *work(void *of)
         x->at = (struct rung_dim3){(uint32_t)(b % x->grid.x), (uint32_t)(b / x->grid.x % x->grid.y),
                                    (uint32_t)(b / x->grid.x / x->grid.y)};
         fill_frames(x, 1);
+        forget_block(k);
         if (ptx_run_block(x)) {
             k->failed_at = b;
             __atomic_store_n(&job->stop, 1, __ATOMIC_RELAXED);

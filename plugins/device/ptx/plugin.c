@@ -322,8 +322,9 @@ static const char *const isa_values[] = {"auto", "v2", "v3", "v4", NULL};
 
 OPTION(memory, RUNG_OPT_BYTES, "8GiB", "bytes", "Memory that buffers may take.", 1 << 20, 1e15,
        .flags = 0);
-OPTION(max_instructions, RUNG_OPT_INT, "200000000000", "thread instructions",
-       "PTX instructions of all threads of one launch; more is run.timeout.", 1, 1e18,
+OPTION(max_instructions, RUNG_OPT_INT, "60000000000", "thread instructions",
+       "PTX instructions of a launch, 32 a warp however many lanes are on; more is run.timeout.",
+       1, 1e18,
        .flags = RUNG_OPT_ADVANCED);
 OPTION(
     threads, RUNG_OPT_INT, "1", "threads",
