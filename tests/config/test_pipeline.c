@@ -68,7 +68,7 @@ static void the_built_in_pipeline_stands(void **state)
     assert_int_equal(p->n_workers, 1);
     assert_string_equal(p->workers[0].device, "auto");
     assert_null(p->workers[0].launch[0]);
-    assert_true(p->limits.check_s == 600);
+    assert_true(p->limits.check_s == 120);
     assert_int_equal(p->limits.llm_parallel, 4);
     assert_int_equal(p->budget.evaluations, 0);
     assert_null(p->plugin_path[0]);

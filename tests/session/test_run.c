@@ -13,12 +13,18 @@
 /* ---- Kernels ---- */
 
 static int poisoned_on_entry, clean_temp_on_entry;
+
+/* NaN for even seeds, a plausible number for odd ones. */
+static int is_poison(float v)
+{
+    return isnan(v) || (fabsf(v) >= 0.25f && fabsf(v) < 0.5f);
+}
 static float *seen_x;
 
 static void good(const struct fake_args *a, const struct rung_launch *l, struct rung_fault *f)
 {
     (void)l, (void)f;
-    poisoned_on_entry += isnan(a->y[0]) && isnan(a->y[a->n - 1]);
+    poisoned_on_entry += is_poison(a->y[0]) && is_poison(a->y[a->n - 1]);
     seen_x = a->x;
     for (int i = 0; i < a->n; i++)
         a->y[i] = 2 * a->x[i] + 1;
