@@ -174,6 +174,9 @@ static void unwritten_elements_are_counted(void **state)
     prepare(&h, ONE_LAUNCH("nothing"));
     c = compared(&h, harness_run(&h, 777, 1, 0));
     assert_int_equal(c.n_unwritten, 777);
+    assert_true(c.worst > 1);
+    c = compared(&h, harness_run(&h, 777, 2, 0)); /* an even seed: the poison is NaN */
+    assert_int_equal(c.n_unwritten, 777);
     assert_true(isinf(c.worst));
     harness_done(&h);
 }
