@@ -283,6 +283,8 @@ rung_pipeline_read(struct rung_arena *arena, const struct rung_node *root, struc
     p->timers = read_list(&r, "timers", EXTRA_NONE, &p->n_timers);
     p->references = read_list(&r, "references", EXTRA_NONE, &p->n_references);
     p->rungs = read_list(&r, "rungs", EXTRA_RUNG, &p->n_rungs);
+    if (!p->n_rungs && diags->n == before)
+        RUNG_DIAG_AT(diags, root, "'rungs' is empty: every kernel would pass; name a verifier");
     choose_timer(&r, p);
     read_workers(&r, p);
     read_limits(&r, &p->limits);
