@@ -43,7 +43,7 @@ cJSON *rung_json_parse(const char *text, size_t n)
     if (!json)
         return NULL;
     for (; end < text + n; end++)
-        if (!strchr(" \t\r\n", *end)) {
+        if (!memchr(" \t\r\n", *end, 4)) {
             cJSON_Delete(json);
             return NULL;
         }
