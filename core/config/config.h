@@ -72,7 +72,7 @@ struct rung_limits {
 struct rung_budget {
     uint64_t evaluations; /* 0: none of these limits */
     uint64_t calls, tokens;
-    double usd, wall_s;
+    double wall_s;
 };
 
 struct rung_pipeline {

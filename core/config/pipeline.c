@@ -223,14 +223,13 @@ static void read_limits(struct reader *r, struct rung_limits *out)
 
 static void read_budget(struct reader *r, struct rung_budget *out)
 {
-    static const char *const known[] = {"evaluations", "calls", "tokens", "usd", "wall", NULL};
+    static const char *const known[] = {"evaluations", "calls", "tokens", "wall", NULL};
     const struct rung_node *group = rung_config_child(r->root, "budget", RUNG_NODE_GROUP, r->diags);
     if (!group)
         return;
     out->evaluations = (uint64_t)rung_config_int(group, "evaluations", 0, 0, INT64_MAX, r->diags);
     out->calls = (uint64_t)rung_config_int(group, "calls", 0, 0, INT64_MAX, r->diags);
     out->tokens = (uint64_t)rung_config_int(group, "tokens", 0, 0, INT64_MAX, r->diags);
-    out->usd = rung_config_float(group, "usd", 0, 0, INFINITY, r->diags);
     out->wall_s = rung_config_duration(group, "wall", 0, r->diags);
     rung_diag_unknown(r->diags, group, "budget", known);
 }
