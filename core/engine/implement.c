@@ -55,10 +55,11 @@ static int32_t read_reply(struct engine *e, struct engine_candidate *c,
 {
     struct rung_call call = {
         .struct_size = sizeof call, .arena = c->arena, .cancel = e->cancel, .error = err};
+    struct rung_reply_request req = {
+        .struct_size = sizeof req, .task = e->task, .reply = rung_text_of(reply->text)};
     int32_t status;
     *out = (struct rung_reply_result){.struct_size = sizeof *out};
-    RUNG_INVOKE(status, e->codegen, struct rung_codegen_ops, read_reply, &call, e->task,
-                rung_text_of(reply->text), out);
+    RUNG_INVOKE(status, e->codegen, struct rung_codegen_ops, read_reply, &call, &req, out);
     if (!status && !out->code[0] &&
         (!out->bundle || !out->plan || out->bundle->entry >= out->bundle->n_files))
         return rung_fail(err, RUNG_EMISUSE, "codegen.result",

@@ -11,6 +11,7 @@
 #include <rung/device.h>
 #include <rung/llm.h>
 #include <rung/reference.h>
+#include <rung/examples.h>
 #include <rung/search.h>
 #include <rung/timer.h>
 #include <rung/verifier.h>
@@ -54,6 +55,7 @@ static const struct kind_info kinds[] = {
     {RUNG_KIND_VERIFIER, "verifier", {SLOT(rung_verifier_ops, check)}},
     {RUNG_KIND_TIMER, "timer", {SLOT(rung_timer_ops, measure)}},
     {RUNG_KIND_SEARCH, "search", {SLOT(rung_search_ops, decide)}},
+    {RUNG_KIND_EXAMPLES, "examples", {SLOT(rung_examples_ops, examples)}},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds, MAX_FACTORIES = 64, MAX_OPTIONS = 256 };
 

@@ -148,7 +148,7 @@ int32_t run_finished(struct rung_run *pub, struct rung_call *call, uint32_t tens
 static int32_t session_map(const struct rung_session *table, struct rung_call *call,
                            struct rung_run *pub, uint32_t tensor, struct rung_tensor_view *out)
 {
-    struct run *run;
+    struct run *run = NULL;
     (void)table;
     int32_t status = run_finished(pub, call, tensor, &run);
     if (status != RUNG_OK)

@@ -92,9 +92,9 @@ static void its_example_is_a_good_candidate(void **state)
     int32_t status;
     const char *example = strstr(text.ptr, "```cuda");
     assert_non_null(example);
-    struct rung_text reply = {example, strlen(example)};
-    RUNG_INVOKE(status, h.instance, struct rung_codegen_ops, read_reply, &h.call, dot_task(), reply,
-                &r);
+    struct rung_reply_request req = {
+        .struct_size = sizeof(req), .task = dot_task(), .reply = {example, strlen(example)}};
+    RUNG_INVOKE(status, h.instance, struct rung_codegen_ops, read_reply, &h.call, &req, &r);
     assert_int_equal(status, RUNG_OK);
     if (r.code[0])
         fail_msg("%s: %s", r.code, r.message.ptr);

@@ -35,11 +35,11 @@ static int teardown(void **state)
 static struct rung_reply_result read_n(const char *reply, size_t n)
 {
     struct rung_reply_result r = {.struct_size = sizeof(r)};
-    struct rung_text text = {reply, n};
+    struct rung_reply_request req = {
+        .struct_size = sizeof(req), .task = harness_task(), .reply = {reply, n}};
     int32_t status;
     harness_reset(&h);
-    RUNG_INVOKE(status, h.instance, struct rung_codegen_ops, read_reply, &h.call, harness_task(),
-                text, &r);
+    RUNG_INVOKE(status, h.instance, struct rung_codegen_ops, read_reply, &h.call, &req, &r);
     if (status != RUNG_OK)
         fail_msg("%d: %s", status, h.error.message);
     assert_non_null(r.message.ptr);
@@ -101,13 +101,17 @@ static void usage_examples_are_left(void **state)
              FENCE("cuda", LAUNCH KERNEL) "Use it so:\n" FENCE(
                  "cpp", "int main() { scaled<<<rows, 256>>>(x, y, cols, 1.0f); }\n"),
          LAUNCH KERNEL);
-    struct rung_reply_result
-        r = good("The naive one is\n" FENCE("cuda", "__global__ void scaled(float *x) { x[0] = 1; "
-                                                    "}\n") "and the answer\n" FENCE(
-                     "cuda",
-                     LAUNCH KERNEL) "which differs from\n" FENCE("cuda",
-                                                                 "__global__ void other() {}\n"),
-                 LAUNCH KERNEL);
+    struct rung_reply_result r = good(
+        "The naive one is\n" FENCE(
+            "cuda",
+            "__global__ void scaled(float *x) { x[0] = 1; "
+            "}\n") "and the answer\n" FENCE("cuda",
+                                            LAUNCH
+                                                KERNEL) "which differs from\n" FENCE("cuda",
+                                                                                     "__global__ "
+                                                                                     "void other() "
+                                                                                     "{}\n"),
+        LAUNCH KERNEL);
     support_contains(r.note.ptr, "block 2 of 3");
     r = good("Draft:\n" FENCE("cuda", LAUNCH KERNEL "// draft\n") "Better:\n" FENCE("cuda",
                                                                                     LAUNCH KERNEL),
@@ -134,12 +138,11 @@ static void named_files_stay_files(void **state)
     struct rung_reply_result r = good(
         "`util.cuh`:\n\n" FENCE(
             "cuda", "#pragma once\n#include \"deep/more.cuh\"\n__device__ float one() { return 1; "
-                    "}\n") FENCE("cuda", "// file: deep/more.cuh\n__device__ float two() { return "
-                                         "2; }\n") "**main.cu**\n" FENCE("cuda",
-                                                                         "#include "
-                                                                         "\"util.cuh\"\n" LAUNCH
-                                                                             KERNEL)
-            FENCE("cuda unused.cuh", "int u;\n"),
+                    "}\n")
+            FENCE("cuda", "// file: deep/more.cuh\n__device__ float two() { return "
+                          "2; }\n") "**main.cu**\n" FENCE("cuda", "#include "
+                                                                  "\"util.cuh\"\n" LAUNCH KERNEL)
+                FENCE("cuda unused.cuh", "int u;\n"),
         "#include \"util.cuh\"\n" LAUNCH KERNEL);
     assert_int_equal(r.bundle->n_files, 3);
     assert_string_equal(r.bundle->files[0].path, "main.cu");

@@ -82,13 +82,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct rung_error err = rung_error_init();
     struct rung_call call = {.struct_size = sizeof call, .arena = rung_arena_new(), .error = &err};
-    struct rung_text reply = {rung_arena_strndup(call.arena, (const char *)data, size), size};
+    struct rung_reply_request req = {
+        .struct_size = sizeof req,
+        .task = &task,
+        .reply = {rung_arena_strndup(call.arena, (const char *)data, size), size}};
     struct rung_reply_result result = {.struct_size = sizeof result};
     int32_t status;
-    RUNG_INVOKE(status, codegen(), struct rung_codegen_ops, read_reply, &call, &task, reply,
-                &result);
+    RUNG_INVOKE(status, codegen(), struct rung_codegen_ops, read_reply, &call, &req, &result);
     bool good = result.code[0] == 0;
-    if (status || good != (result.bundle != NULL) || good != (result.plan != NULL) ||
+    if (status || (good && !result.bundle) || good != (result.plan != NULL) ||
         (!good && !result.message.len))
         __builtin_trap();
     rung_arena_free(call.arena);

@@ -73,7 +73,11 @@ enum rung_step_kind {
     RUNG_STEP_LAUNCH = 1,
     RUNG_STEP_SET = 2,    /* fill target with a 32-bit pattern; `zero` makes these */
     RUNG_STEP_COPY = 3,   /* reserved */
-    RUNG_STEP_SYMBOL = 4, /* reserved: upload to a __constant__ */
+    RUNG_STEP_SYMBOL = 4, /* copy target to a __constant__ or __device__ variable */
+};
+
+enum rung_step_flag {
+    RUNG_STEP_COOPERATIVE = 1u << 0, /* LAUNCH: all blocks resident, grid-wide barriers work */
 };
 
 struct rung_step {
@@ -91,10 +95,14 @@ struct rung_step {
     struct rung_expr_text grid[3], block[3]; /* NULL text: 1 */
     struct rung_expr_text shared;            /* bytes of dynamic shared memory; NULL text: 0 */
 
-    uint32_t target_kind; /* SET: RUNG_ARG_TENSOR or RUNG_ARG_TEMP */
+    uint32_t target_kind; /* SET, SYMBOL: RUNG_ARG_TENSOR or RUNG_ARG_TEMP */
     uint32_t target_index;
-    uint32_t pattern; /* SET */
-    uint32_t reserved;
+    uint32_t pattern;                 /* SET */
+    uint32_t flags;                   /* rung_step_flag */
+    struct rung_expr_text cluster[3]; /* LAUNCH: blocks a cluster; all NULL text: none asked for */
+    const char *symbol;               /* SYMBOL: the variable's name in the source, "ns::c_w" */
+    struct rung_expr_text offset;     /* SYMBOL: first element of the target; NULL text: 0 */
+    struct rung_expr_text count;      /* SYMBOL: elements; NULL text: all from offset on */
 };
 
 struct rung_plan {
@@ -145,6 +153,17 @@ struct rung_kernel {
     uint32_t max_threads;   /* a block; 0 = not known */
 };
 
+enum rung_symbol_flag { RUNG_SYMBOL_CONST = 1u << 0 /* __constant__; else __device__ */ };
+
+/* A variable of module scope. */
+struct rung_symbol {
+    uint32_t struct_size;
+    uint32_t flags;         /* rung_symbol_flag */
+    const char *expression; /* as asked: "ns::c_w"; NULL when nobody asked for it */
+    const char *symbol;     /* lowered name in the code */
+    uint64_t bytes;         /* 0 = not known */
+};
+
 /* One form of the code. Several forms of one compile stand side by side (PTX and CUBIN). */
 struct rung_code {
     uint32_t struct_size;
@@ -161,8 +180,11 @@ struct rung_artifact {
     uint32_t reserved;
     const struct rung_code *codes;
     const struct rung_kernel *kernels;
-    const struct rung_plan *plan; /* NULL: the bundle's plan lines count */
-    const char *compiler;         /* "nvrtc 13.0" */
+    const struct rung_plan *plan;      /* NULL: the bundle's plan lines count */
+    const char *compiler;              /* "nvrtc 13.0" */
+    const struct rung_symbol *symbols; /* all variables of module scope */
+    uint32_t n_symbols;
+    uint32_t reserved2;
 };
 
 #ifdef __cplusplus

@@ -19,6 +19,9 @@ struct rung_compile_request {
     const char *arch;               /* "compute_90", "sm_90" or "sm_90a" */
     uint32_t format;                /* rung_format that the device wants */
     uint32_t want_all;              /* 1: also the other forms that the same compile yields */
+    const char *const *symbols;     /* variables that the plan uploads to: "c_w", "ns::c_w" */
+    uint32_t n_symbols;             /* one that the source lacks is plan.error */
+    uint32_t reserved;
 };
 
 /* code is "" on success, else compile.error, compile.timeout, compile.too_large or plan.error. */

@@ -85,6 +85,11 @@ struct rung_counters {
     uint64_t local_loads, local_stores;
 };
 
+enum rung_launch_flag {
+    /* All blocks are resident at once, so that grid-wide barriers end; else launch.resources. */
+    RUNG_LAUNCH_COOPERATIVE = 1u << 0,
+};
+
 /* shared_bytes: dynamic. params: param_bytes bytes packed at the kernel's offsets. */
 struct rung_launch {
     uint32_t struct_size;
@@ -97,6 +102,8 @@ struct rung_launch {
     uint32_t sample_blocks; /* 0: all; n: about n blocks spread over the grid (COUNTERS only) */
     uint64_t max_lane_instructions; /* 0: device default; more ends as run.timeout */
     struct rung_counters *counters; /* NULL: don't count (faster) */
+    struct rung_dim3 cluster;       /* blocks a cluster; 0, 0, 0: as the code says */
+    uint32_t flags;                 /* rung_launch_flag */
 };
 
 struct rung_device_event; /* the plugin's */
@@ -151,6 +158,19 @@ struct rung_device_ops {
     int32_t (*event_record)(void *self, struct rung_call *, struct rung_device_event *);
     int32_t (*event_elapsed)(void *self, struct rung_call *, struct rung_device_event *from,
                              struct rung_device_event *to, double *ns);
+
+    /*
+     * [worker, started] The three below may be NULL: then plans with `symbol` are
+     * device.unsupported and variables of module scope keep what a run left in them.
+     * reset: every variable of module scope is again what the code says.
+     * symbol: the memory of one, as a buffer that unload() frees; *bytes its size. RUNG_ENOTFOUND.
+     * copy: queued after earlier work like a launch; ranges must lie inside the buffers.
+     */
+    int32_t (*reset)(void *self, struct rung_call *, struct rung_module *);
+    int32_t (*symbol)(void *self, struct rung_call *, struct rung_module *, const char *name,
+                      struct rung_buffer **out, uint64_t *bytes);
+    int32_t (*copy)(void *self, struct rung_call *, struct rung_buffer *to, uint64_t to_offset,
+                    struct rung_buffer *from, uint64_t from_offset, uint64_t bytes);
 };
 
 #ifdef __cplusplus

@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 #define RUNG_ABI_MAJOR 0u
-#define RUNG_ABI_DRAFT 1u
+#define RUNG_ABI_DRAFT 2u
 #define RUNG_PLUGIN_MAGIC 0x474e5552u /* "RUNG" */
 #define RUNG_ENTRY_NAME "rung_plugin_v0"
 
@@ -248,6 +248,7 @@ struct rung_factory {
 #define RUNG_KIND_VERIFIER "rung.verifier/0"
 #define RUNG_KIND_TIMER "rung.timer/0"
 #define RUNG_KIND_SEARCH "rung.search/0"
+#define RUNG_KIND_EXAMPLES "rung.examples/0"
 
 struct rung_plugin {
     uint32_t magic; /* RUNG_PLUGIN_MAGIC */

@@ -11,12 +11,31 @@
 extern "C" {
 #endif
 
+/*
+ * A box of a tensor: elements start[d] .. start[d] + count[d] - 1 along each of its n_dims axes.
+ * Where skip is 1 nothing of the tensor is wanted and the output's n is 0.
+ */
+struct rung_region {
+    uint32_t struct_size;
+    uint32_t n_dims; /* the tensor's own */
+    int64_t start[RUNG_MAX_DIMS];
+    int64_t count[RUNG_MAX_DIMS];
+    uint32_t skip;
+    uint32_t reserved;
+};
+
 struct rung_reference_request {
     uint32_t struct_size;
     uint32_t n_inputs; /* tensors with data; the array has one entry a task tensor in any case */
     const struct rung_task *task;
     const int64_t *dims;                    /* dims vector */
     const struct rung_tensor_view *tensors; /* one a task tensor; outputs have data = NULL */
+    /*
+     * One a task tensor, those of outputs count; NULL: everything. An output's n is then the
+     * box's count of elements, row-major inside the box, with the same bits as in a whole
+     * evaluation.
+     */
+    const struct rung_region *regions;
 };
 
 /*

@@ -161,6 +161,17 @@ struct rung_session {
                     struct rung_work *out);
     /* [worker] Frees a run. NULL is fine. */
     void (*end)(const struct rung_session *, struct rung_run *);
+    /*
+     * [worker] compare and expected for a box of one output: only what the box needs is computed,
+     * so that rows and tiles of a huge output cost little. RUNG_EINVAL for a box that does not lie
+     * inside. Indices in the comparison are flat in the whole output; its n is the box's.
+     */
+    int32_t (*compare_region)(const struct rung_session *, struct rung_call *, struct rung_run *,
+                              uint32_t tensor, const struct rung_region *,
+                              struct rung_comparison *out);
+    int32_t (*expected_region)(const struct rung_session *, struct rung_call *, struct rung_run *,
+                               uint32_t tensor, const struct rung_region *,
+                               struct rung_reference_output *out);
 };
 
 #ifdef __cplusplus

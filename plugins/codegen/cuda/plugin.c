@@ -72,10 +72,10 @@ static int32_t contract(void *self, struct rung_call *call, const struct rung_ta
     return cg_contract_fill(c->host, call, c->template, task, out);
 }
 
-static int32_t read_reply(void *self, struct rung_call *call, const struct rung_task *task,
-                          struct rung_text reply, struct rung_reply_result *out)
+static int32_t read_reply(void *self, struct rung_call *call, const struct rung_reply_request *req,
+                          struct rung_reply_result *out)
 {
-    return cg_read_reply(((struct codegen *)self)->host, call, task, reply, out);
+    return cg_read_reply(((struct codegen *)self)->host, call, req, out);
 }
 
 static int32_t read_source(void *self, struct rung_call *call, const struct rung_task *task,

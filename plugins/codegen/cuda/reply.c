@@ -363,14 +363,13 @@ static void clear(struct rung_reply_result *out)
 }
 
 int32_t cg_read_reply(const struct rung_host *host, struct rung_call *call,
-                      const struct rung_task *task, struct rung_text reply,
-                      struct rung_reply_result *out)
+                      const struct rung_reply_request *req, struct rung_reply_result *out)
 {
-    struct reading r = {.host = host, .call = call, .task = task, .out = out};
+    struct reading r = {.host = host, .call = call, .task = req->task, .out = out};
     clear(out);
-    if (reply.len > MAX_REPLY)
+    if (req->reply.len > MAX_REPLY)
         return fault(&r, "reply.none", "The reply is over 1 MiB long. " WHAT_TO_SEND);
-    char *clean = cg_clean(reply.ptr, reply.len);
+    char *clean = cg_clean(req->reply.ptr, req->reply.len);
     int32_t status = clean ? read_clean(&r, clean) : cg_no_memory(call->error);
     free(clean);
     return status;
