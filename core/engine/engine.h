@@ -26,7 +26,7 @@ struct engine_llm {
 };
 
 struct engine_prompts { /* texts of config/prompts */
-    const char *system, *ideas, *code, *repair;
+    const char *system, *ideas, *code, *repair, *plan;
 };
 
 /* Spent so far, in this process and before a resume. */
@@ -112,6 +112,9 @@ const char *engine_prompt_ideas(struct engine *e, struct rung_arena *arena,
                                 const struct rung_action *action);
 const char *engine_prompt_code(struct engine *e, struct rung_arena *arena,
                                const struct engine_candidate *c, const char *note);
+/* The cheap repair: code stands, only its plan lines are asked for. */
+const char *engine_prompt_plan(struct engine *e, struct rung_arena *arena, const char *source,
+                               const char *message);
 const char *engine_prompt_repair(struct engine *e, struct rung_arena *arena, const char *source,
                                  const char *code, const char *message, const char *note);
 
@@ -122,13 +125,30 @@ const char *engine_prompt_repair(struct engine *e, struct rung_arena *arena, con
  */
 uint32_t engine_ideas_take(struct engine *e, const char *reply, uint32_t count, uint32_t parent);
 
+/* ---- recall.c ---- */
+struct engine_source {
+    const struct rung_bundle *bundle;
+    const struct rung_plan *plan;
+};
+/* A candidate's code out of the journal; RUNG_ENOTFOUND when no reply held any. Memory of arena. */
+int32_t engine_recall(struct engine *e, const struct engine_candidate *c, struct rung_arena *arena,
+                      struct engine_source *out, struct rung_error *err);
+/* What a verdict said, by its sequence number; the texts are "" when there is no such record. */
+struct engine_words {
+    const char *message, *advice;
+};
+struct engine_words engine_words(struct engine *e, uint64_t seq, struct rung_arena *arena);
+/* The file that is compiled. */
+const char *engine_entry_text(const struct rung_bundle *bundle);
+
 /* ---- implement.c ---- */
 /*
  * From prompt to verdict for one candidate: replies, repairs of what does not compile, evaluation.
- * The prompt was rendered at the barrier, so that it does not depend on what runs beside it.
+ * The prompt was rendered at the barrier, so that it does not depend on what runs beside it. role
+ * NULL: "repair" for a repaired candidate, else "code"; further replies come from "repair".
  */
-int32_t engine_implement(struct engine *e, struct engine_candidate *c, const char *prompt,
-                         struct rung_error *err);
+int32_t engine_implement(struct engine *e, struct engine_candidate *c, const char *role,
+                         const char *prompt, struct rung_error *err);
 /* Judges up to `action->count` further tune points, or the one that it names. */
 int32_t engine_tune(struct engine *e, struct engine_candidate *c, const struct rung_action *action,
                     struct rung_error *err);
@@ -136,9 +156,10 @@ int32_t engine_tune(struct engine *e, struct engine_candidate *c, const struct r
 /* ---- evaluate.c ---- */
 /* A job for the workers: answered from the journal when it was judged before. point NULL: the
  * first. */
-int32_t engine_evaluate(struct engine *e, struct engine_candidate *c, uint32_t attempt,
-                        const char *point, struct rung_arena *arena, struct rung_outcome *out,
-                        uint64_t *seq, struct rung_error *err);
+int32_t engine_evaluate(struct engine *e, struct engine_candidate *c,
+                        const struct rung_bundle *bundle, uint32_t attempt, const char *point,
+                        struct rung_arena *arena, struct rung_outcome *out, uint64_t *seq,
+                        struct rung_error *err);
 cJSON *engine_outcome_to_json(const struct rung_outcome *outcome);
 bool engine_outcome_from_json(const cJSON *json, struct rung_arena *arena,
                               struct rung_outcome *out);

@@ -93,13 +93,14 @@ static int32_t record(struct engine *e, const char *key, const struct rung_outco
     return status;
 }
 
-static int32_t judge(struct engine *e, const struct engine_candidate *c, const char *key,
-                     const char *point, struct rung_arena *arena, struct rung_outcome *out,
-                     uint64_t *seq, struct rung_error *err)
+static int32_t judge(struct engine *e, const struct engine_candidate *c,
+                     const struct rung_bundle *bundle, const char *key, const char *point,
+                     struct rung_arena *arena, struct rung_outcome *out, uint64_t *seq,
+                     struct rung_error *err)
 {
     struct rung_job job = {.label = rung_arena_printf(arena, "candidate %u%s%s", c->number,
                                                       point ? ", " : "", point ? point : ""),
-                           .bundle = c->bundle,
+                           .bundle = bundle,
                            .point = point,
                            .stages = RUNG_STAGE_COMPILE | RUNG_STAGE_CHECK | RUNG_STAGE_TIME};
     int32_t status = engine_may_evaluate(e, err);
@@ -113,9 +114,10 @@ static int32_t judge(struct engine *e, const struct engine_candidate *c, const c
     return status;
 }
 
-int32_t engine_evaluate(struct engine *e, struct engine_candidate *c, uint32_t attempt,
-                        const char *point, struct rung_arena *arena, struct rung_outcome *out,
-                        uint64_t *seq, struct rung_error *err)
+int32_t engine_evaluate(struct engine *e, struct engine_candidate *c,
+                        const struct rung_bundle *bundle, uint32_t attempt, const char *point,
+                        struct rung_arena *arena, struct rung_outcome *out, uint64_t *seq,
+                        struct rung_error *err)
 {
     const char *key =
         rung_arena_printf(arena, "%u/%u/%s", c->number, attempt, point ? point : "first");
@@ -127,7 +129,7 @@ int32_t engine_evaluate(struct engine *e, struct engine_candidate *c, uint32_t a
                            rung_journal_dir(e->journal), key);
     cJSON_Delete(known);
     if (!known)
-        status = judge(e, c, key, point, arena, out, seq, err);
+        status = judge(e, c, bundle, key, point, arena, out, seq, err);
     if (!status)
         count_evaluation(e);
     return status;

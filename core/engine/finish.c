@@ -15,17 +15,16 @@ enum { TABLE_ROWS = 10, SENTENCE = 78 };
 /* ---- The winner's file ---- */
 
 /* The value that a point gives a tune, or false. */
-static bool point_value(const struct engine_candidate *c, const char *name, size_t n,
+static bool point_value(const struct rung_plan *plan, const char *text, const char *name, size_t n,
                         int64_t *value)
 {
     struct rung_arena *arena = rung_arena_new();
     struct rung_point point;
     const char *problem;
     bool found = false;
-    if (arena && rung_point_parse(arena, c->plan, c->point, &point, &problem))
-        for (uint32_t i = 0; i < c->plan->n_tunes && !found; i++)
-            if (strlen(c->plan->tunes[i].name) == n &&
-                memcmp(c->plan->tunes[i].name, name, n) == 0) {
+    if (arena && rung_point_parse(arena, plan, text, &point, &problem))
+        for (uint32_t i = 0; i < plan->n_tunes && !found; i++)
+            if (strlen(plan->tunes[i].name) == n && memcmp(plan->tunes[i].name, name, n) == 0) {
                 *value = point.values[i];
                 found = true;
             }
@@ -34,8 +33,8 @@ static bool point_value(const struct engine_candidate *c, const char *name, size
 }
 
 /* A `//@ tune NAME = ...` line keeps only the value that won; all other lines stay as they are. */
-static void add_line(struct rung_buf *out, const struct engine_candidate *c, const char *line,
-                     size_t n)
+static void add_line(struct rung_buf *out, const struct rung_plan *plan, const char *point,
+                     const char *line, size_t n)
 {
     const char *p = line;
     int64_t value;
@@ -45,7 +44,7 @@ static void add_line(struct rung_buf *out, const struct engine_candidate *c, con
         p += 3 + strspn(p + 3, " \t");
         const char *name = strncmp(p, "tune", 4) == 0 ? p + 4 + strspn(p + 4, " \t") : NULL;
         size_t len = name ? strcspn(name, " \t=\n") : 0;
-        if (name && len && point_value(c, name, len, &value)) {
+        if (name && len && point_value(plan, point, name, len, &value)) {
             rung_buf_printf(out, "//@ tune %.*s = %lld", (int)len, name, (long long)value);
             return;
         }
@@ -53,13 +52,14 @@ static void add_line(struct rung_buf *out, const struct engine_candidate *c, con
     rung_buf_add(out, line, n);
 }
 
-static char *tuned_source(struct rung_arena *arena, const struct engine_candidate *c)
+static char *tuned_source(struct rung_arena *arena, const struct engine_source *source,
+                          const char *point)
 {
     struct rung_buf out = {0};
-    const char *line = c->bundle->files[c->bundle->entry].text.ptr;
+    const char *line = engine_entry_text(source->bundle);
     while (*line) {
         size_t n = strcspn(line, "\n");
-        add_line(&out, c, line, n);
+        add_line(&out, source->plan, point, line, n);
         rung_buf_putc(&out, '\n');
         line += n + (line[n] == '\n');
     }
@@ -74,7 +74,10 @@ static const char *write_winner(struct engine *e, struct rung_arena *arena,
 {
     struct rung_error err = rung_error_init();
     const char *dir = rung_journal_dir(e->journal);
-    if (!rung_bundle_write(best->bundle, dir, "best.cu", tuned_source(arena, best), &err))
+    struct engine_source source;
+    if (!engine_recall(e, best, arena, &source, &err) &&
+        !rung_bundle_write(source.bundle, dir, "best.cu", tuned_source(arena, &source, best->point),
+                           &err))
         return rung_arena_printf(arena, "%s/best.cu", dir);
     rung_log(RUNG_LOG_ERROR, "engine", "%s", err.message);
     return NULL;

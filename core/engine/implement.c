@@ -6,13 +6,17 @@
 
 #include <string.h>
 
-enum { MAX_MESSAGES = 64, MAX_CODE = 32 };
+enum { MAX_MESSAGES = 64 };
 
+/* What has been said so far, and the code that stands: all in one arena that ends with the
+ * candidate's last verdict. */
 struct conversation {
     struct rung_arena *arena;
     struct rung_message messages[MAX_MESSAGES];
     uint32_t n;
-    const char *note; /* what the reader did with the last reply */
+    const char *role;               /* of the first request */
+    const struct rung_bundle *last; /* the newest code: of a reply, else of the parent; or NULL */
+    const struct rung_bundle *no_plan; /* code that waits for its plan lines, or NULL */
 };
 
 /* What a further reply to the same conversation can mend: the code did not get as far as running.
@@ -49,27 +53,35 @@ static int32_t record_reply_fault(struct engine *e, const struct engine_candidat
     return status;
 }
 
-static int32_t read_reply(struct engine *e, struct engine_candidate *c,
-                          const struct engine_reply *reply, struct rung_reply_result *out,
-                          struct rung_error *err)
+static bool holds_entry(const struct rung_bundle *bundle)
+{
+    return bundle && bundle->entry < bundle->n_files;
+}
+
+static int32_t read_reply(struct engine *e, struct conversation *talk, const char *text,
+                          struct rung_reply_result *out, struct rung_error *err)
 {
     struct rung_call call = {
-        .struct_size = sizeof call, .arena = c->arena, .cancel = e->cancel, .error = err};
-    struct rung_reply_request req = {
-        .struct_size = sizeof req, .task = e->task, .reply = rung_text_of(reply->text)};
+        .struct_size = sizeof call, .arena = talk->arena, .cancel = e->cancel, .error = err};
+    struct rung_reply_request req = {.struct_size = sizeof req,
+                                     .flags = talk->no_plan ? RUNG_REPLY_PLAN_ONLY : 0,
+                                     .task = e->task,
+                                     .reply = rung_text_of(text),
+                                     .parent = talk->last,
+                                     .base = talk->no_plan};
     int32_t status;
     *out = (struct rung_reply_result){.struct_size = sizeof *out};
     RUNG_INVOKE(status, e->codegen, struct rung_codegen_ops, read_reply, &call, &req, out);
-    if (!status && !out->code[0] &&
-        (!out->bundle || !out->plan || out->bundle->entry >= out->bundle->n_files))
+    if (!status && !out->code[0] && (!holds_entry(out->bundle) || !out->plan))
         return rung_fail(err, RUNG_EMISUSE, "codegen.result",
                          "codegen '%s' accepted a reply without a bundle",
                          e->codegen->factory->name);
     return status;
 }
 
-static int32_t record_candidate(struct engine *e, struct engine_candidate *c, uint32_t attempt,
-                                const char *note, struct rung_arena *arena, struct rung_error *err)
+static int32_t record_candidate(struct engine *e, const struct engine_candidate *c,
+                                uint32_t attempt, const struct rung_reply_result *read,
+                                struct rung_arena *arena, struct rung_error *err)
 {
     const char *key = rung_arena_printf(arena, "%u/%u", c->number, attempt);
     cJSON *known = rung_journal_find(e->journal, "candidate", key, NULL);
@@ -83,8 +95,8 @@ static int32_t record_candidate(struct engine *e, struct engine_candidate *c, ui
         for (uint32_t i = 0; i < c->n_parents; i++)
             cJSON_AddItemToArray(parents, cJSON_CreateNumber(c->parents[i]));
         cJSON_AddBoolToObject(json, "repair", c->is_repair);
-        cJSON_AddStringToObject(json, "note", note);
-        cJSON_AddItemToObject(json, "bundle", rung_bundle_to_json(c->bundle));
+        cJSON_AddStringToObject(json, "note", read->note.ptr ? read->note.ptr : "");
+        cJSON_AddItemToObject(json, "bundle", rung_bundle_to_json(read->bundle));
         status = rung_journal_append(e->journal, "candidate", key, json, NULL, err);
         cJSON_Delete(json);
     }
@@ -92,14 +104,14 @@ static int32_t record_candidate(struct engine *e, struct engine_candidate *c, ui
     return status;
 }
 
-/* The bundle of a reply becomes the candidate's; verdicts on an earlier reply no longer count. */
-static void take_bundle(struct engine *e, struct engine_candidate *c,
+/* The code of a reply becomes the candidate's; verdicts on an earlier reply no longer count. */
+static void take_source(struct engine *e, struct engine_candidate *c, uint32_t attempt,
                         const struct rung_reply_result *r)
 {
     const struct rung_text source = r->bundle->files[r->bundle->entry].text;
     pthread_mutex_lock(&e->lock);
-    c->bundle = r->bundle;
-    c->plan = r->plan;
+    c->has_source = true;
+    c->attempt = attempt;
     c->variants = NULL;
     c->n_tried = 0;
     c->n_points = rung_plan_points(r->plan);
@@ -120,16 +132,30 @@ static int32_t ask(struct engine *e, struct engine_candidate *c, uint32_t attemp
                    struct conversation *talk, struct engine_reply *reply, struct rung_error *err)
 {
     bool repair = c->is_repair || attempt > 0;
+    const char *role = attempt == 0 && talk->role ? talk->role : repair ? "repair" : "code";
     const char *key =
         rung_arena_printf(talk->arena, "%s/%u/%u", repair ? "repair" : "code", c->number, attempt);
-    int32_t status = engine_ask(e, key, repair ? "repair" : "code", talk->messages, talk->n,
-                                talk->arena, reply, err);
+    int32_t status = engine_ask(e, key, role, talk->messages, talk->n, talk->arena, reply, err);
     if (!status) {
         pthread_mutex_lock(&e->lock);
         c->replies++;
         pthread_mutex_unlock(&e->lock);
     }
     return status;
+}
+
+/* A reply without a candidate: the verdict, and what the next request can stand on. */
+static void refuse_reply(struct conversation *talk, const struct engine_reply *reply,
+                         const struct rung_reply_result *read, struct rung_outcome *out)
+{
+    if (reply->finish == RUNG_FINISH_REFUSED) {
+        reject(out, talk->arena, "reply.refused",
+               "The reply was a refusal. Send the kernel that the task asks for.");
+        return;
+    }
+    reject(out, talk->arena, read->code, read->message.ptr ? read->message.ptr : "");
+    if (strcmp(read->code, "plan.error") == 0)
+        talk->no_plan = holds_entry(read->bundle) ? read->bundle : NULL;
 }
 
 /* One reply and what becomes of it. */
@@ -144,41 +170,53 @@ static int32_t try_reply(struct engine *e, struct engine_candidate *c, uint32_t 
     if (status)
         return status;
     talk->messages[talk->n++] = engine_message(talk->arena, RUNG_MSG_ASSISTANT, reply.text);
-    status = read_reply(e, c, &reply, &read, err);
+    status = read_reply(e, talk, reply.text, &read, err);
     if (status)
         return status;
-    if (reply.finish == RUNG_FINISH_REFUSED)
-        reject(out, talk->arena, "reply.refused",
-               "The reply was a refusal. Send the kernel that the task asks for.");
-    else if (read.code[0])
-        reject(out, talk->arena, read.code, read.message.ptr ? read.message.ptr : "");
     if (reply.finish == RUNG_FINISH_REFUSED || read.code[0]) {
+        refuse_reply(talk, &reply, &read, out);
         status = record_reply_fault(e, c, attempt, out, talk->arena, &seq, err);
     } else {
-        take_bundle(e, c, &read);
-        status =
-            record_candidate(e, c, attempt, read.note.ptr ? read.note.ptr : "", talk->arena, err);
+        talk->last = read.bundle;
+        talk->no_plan = NULL;
+        take_source(e, c, attempt, &read);
+        status = record_candidate(e, c, attempt, &read, talk->arena, err);
         if (!status)
-            status = engine_evaluate(e, c, attempt, NULL, talk->arena, out, &seq, err);
+            status = engine_evaluate(e, c, read.bundle, attempt, NULL, talk->arena, out, &seq, err);
     }
     if (!status)
         judged(e, c, out, seq);
     return status;
 }
 
-static const char *entry_source(const struct engine_candidate *c)
+static const char *next_prompt(struct engine *e, const struct engine_candidate *c,
+                               const struct conversation *talk, const struct rung_outcome *o)
 {
-    return c->bundle ? c->bundle->files[c->bundle->entry].text.ptr : NULL;
+    if (talk->no_plan)
+        return engine_prompt_plan(e, talk->arena, engine_entry_text(talk->no_plan), o->message);
+    const char *source = c->has_source ? engine_entry_text(talk->last) : NULL;
+    return engine_prompt_repair(e, talk->arena, source, o->code, o->message, NULL);
 }
 
-int32_t engine_implement(struct engine *e, struct engine_candidate *c, const char *prompt,
-                         struct rung_error *err)
+static const struct rung_bundle *parent_code(struct engine *e, const struct engine_candidate *c,
+                                             struct rung_arena *arena)
 {
-    struct conversation talk = {.arena = rung_arena_new()};
+    struct engine_source source;
+    struct rung_error err = rung_error_init();
+    const struct engine_candidate *parent =
+        c->n_parents ? engine_candidate_get(&e->state, c->parents[0]) : NULL;
+    return parent && !engine_recall(e, parent, arena, &source, &err) ? source.bundle : NULL;
+}
+
+int32_t engine_implement(struct engine *e, struct engine_candidate *c, const char *role,
+                         const char *prompt, struct rung_error *err)
+{
+    struct conversation talk = {.arena = rung_arena_new(), .role = role};
     struct rung_outcome outcome;
     int32_t status = RUNG_OK;
     if (!talk.arena)
         rung_die("out of memory");
+    talk.last = parent_code(e, c, talk.arena);
     talk.messages[talk.n++] =
         engine_message(talk.arena, RUNG_MSG_SYSTEM, engine_prompt_system(e, talk.arena));
     talk.messages[talk.n++] = engine_message(talk.arena, RUNG_MSG_USER, prompt);
@@ -188,9 +226,7 @@ int32_t engine_implement(struct engine *e, struct engine_candidate *c, const cha
             talk.n + 2 > MAX_MESSAGES)
             break;
         talk.messages[talk.n++] =
-            engine_message(talk.arena, RUNG_MSG_USER,
-                           engine_prompt_repair(e, talk.arena, entry_source(c), outcome.code,
-                                                outcome.message, NULL));
+            engine_message(talk.arena, RUNG_MSG_USER, next_prompt(e, c, &talk, &outcome));
     }
     rung_arena_free(talk.arena);
     return status;
@@ -206,11 +242,11 @@ static bool tried(const struct engine_candidate *c, const char *point)
     return false;
 }
 
-static bool allowed(const struct engine *e, const struct engine_candidate *c,
+static bool allowed(const struct engine *e, const struct rung_plan *plan,
                     const struct rung_point *point)
 {
     for (uint32_t i = 0; i < e->task->n_bench; i++)
-        if (!rung_plan_allows(c->plan, e->task, e->task->bench[i].dims, point,
+        if (!rung_plan_allows(plan, e->task, e->task->bench[i].dims, point,
                               rung_pool_sm_count(e->pool)))
             return false;
     return true;
@@ -236,53 +272,60 @@ static uint64_t stride_of(uint64_t total)
     return stride;
 }
 
-static int32_t tune_point(struct engine *e, struct engine_candidate *c, const char *point,
+static int32_t tune_point(struct engine *e, struct engine_candidate *c,
+                          const struct rung_bundle *bundle, const char *point,
                           struct rung_arena *arena, struct rung_error *err)
 {
     struct rung_outcome outcome;
     uint64_t seq = 0;
-    uint32_t attempt = c->replies ? c->replies - 1 : 0;
-    int32_t status = engine_evaluate(e, c, attempt, point, arena, &outcome, &seq, err);
+    int32_t status = engine_evaluate(e, c, bundle, c->attempt, point, arena, &outcome, &seq, err);
     if (!status)
         judged(e, c, &outcome, seq);
     return status;
 }
 
-static int32_t tune_some(struct engine *e, struct engine_candidate *c, uint32_t count,
+static int32_t tune_some(struct engine *e, struct engine_candidate *c,
+                         const struct engine_source *source, uint32_t count,
                          struct rung_arena *arena, struct rung_error *err)
 {
-    uint64_t total = rung_plan_points(c->plan), stride = stride_of(total);
+    uint64_t total = rung_plan_points(source->plan), stride = stride_of(total);
     int32_t status = RUNG_OK;
     for (uint64_t k = 0; k < total && count > 0 && !status; k++) {
-        struct rung_point point = rung_plan_point(c->plan, (k + 1) * stride % total);
-        const char *text = rung_point_text(arena, c->plan, &point);
-        if (tried(c, text) || !allowed(e, c, &point))
+        struct rung_point point = rung_plan_point(source->plan, (k + 1) * stride % total);
+        const char *text = rung_point_text(arena, source->plan, &point);
+        if (tried(c, text) || !allowed(e, source->plan, &point))
             continue;
-        status = tune_point(e, c, text, arena, err);
+        status = tune_point(e, c, source->bundle, text, arena, err);
         count--;
     }
     return status;
+}
+
+static int32_t tune(struct engine *e, struct engine_candidate *c, const struct rung_action *action,
+                    struct rung_arena *arena, struct rung_error *err)
+{
+    struct engine_source source;
+    struct rung_point point;
+    const char *problem = NULL;
+    int32_t status = engine_recall(e, c, arena, &source, err);
+    if (status)
+        return status;
+    if (!action->tune_point)
+        return tune_some(e, c, &source, action->count, arena, err);
+    if (!rung_point_parse(arena, source.plan, action->tune_point, &point, &problem))
+        return rung_fail(err, RUNG_EINVAL, "", "candidate %u: %s", c->number, problem);
+    if (tried(c, action->tune_point))
+        return RUNG_OK;
+    return tune_point(e, c, source.bundle, action->tune_point, arena, err);
 }
 
 int32_t engine_tune(struct engine *e, struct engine_candidate *c, const struct rung_action *action,
                     struct rung_error *err)
 {
     struct rung_arena *arena = rung_arena_new();
-    struct rung_point point;
-    const char *problem = NULL;
-    int32_t status;
     if (!arena)
         rung_die("out of memory");
-    if (!c->plan)
-        status = rung_fail(err, RUNG_EINVAL, "", "candidate %u has no plan to tune", c->number);
-    else if (!action->tune_point)
-        status = tune_some(e, c, action->count, arena, err);
-    else if (!rung_point_parse(arena, c->plan, action->tune_point, &point, &problem))
-        status = rung_fail(err, RUNG_EINVAL, "", "candidate %u: %s", c->number, problem);
-    else if (tried(c, action->tune_point))
-        status = RUNG_OK;
-    else
-        status = tune_point(e, c, action->tune_point, arena, err);
+    int32_t status = tune(e, c, action, arena, err);
     rung_arena_free(arena);
     return status;
 }

@@ -103,6 +103,8 @@ static cJSON *action_json(const struct rung_action *a)
         rung_json_add_text(json, "avoid", rung_text_of(a->avoid));
     if (a->note)
         rung_json_add_text(json, "note", rung_text_of(a->note));
+    if (a->role)
+        rung_json_add_text(json, "role", rung_text_of(a->role));
     if (a->tune_point)
         rung_json_add_text(json, "point", rung_text_of(a->tune_point));
     return json;
@@ -158,9 +160,12 @@ static struct engine_candidate *new_candidate(struct engine *e, const struct run
 static const char *repair_prompt(struct barrier *b, const struct rung_action *a)
 {
     const struct engine_candidate *failed = engine_candidate_get(&b->e->state, a->parents[0]);
-    const char *source =
-        failed->bundle ? failed->bundle->files[failed->bundle->entry].text.ptr : NULL;
-    return engine_prompt_repair(b->e, b->arena, source, failed->code, failed->message, a->note);
+    struct engine_source source;
+    struct rung_error err = rung_error_init();
+    bool known = !engine_recall(b->e, failed, b->arena, &source, &err);
+    return engine_prompt_repair(b->e, b->arena, known ? engine_entry_text(source.bundle) : NULL,
+                                failed->code, engine_words(b->e, failed->seq, b->arena).message,
+                                a->note);
 }
 
 static void expand(struct barrier *b, uint32_t index)
@@ -188,6 +193,7 @@ static void expand(struct barrier *b, uint32_t index)
 static void ask_ideas(struct barrier *b, struct work *w)
 {
     struct engine *e = b->e;
+    const char *role = w->action->role ? w->action->role : "ideas";
     struct rung_arena *arena = rung_arena_new();
     struct engine_reply reply;
     char key[40];
@@ -197,7 +203,7 @@ static void ask_ideas(struct barrier *b, struct work *w)
     struct rung_message messages[2] = {
         engine_message(arena, RUNG_MSG_SYSTEM, engine_prompt_system(e, arena)),
         engine_message(arena, RUNG_MSG_USER, w->prompt)};
-    w->status = engine_ask(e, key, "ideas", messages, 2, arena, &reply, &w->error);
+    w->status = engine_ask(e, key, role, messages, 2, arena, &reply, &w->error);
     w->reply = w->status ? NULL : rung_xstrdup(reply.text);
     rung_arena_free(arena);
 }
@@ -209,7 +215,7 @@ static void do_work(struct barrier *b, struct work *w)
     else if (w->action->kind == RUNG_ACTION_TUNE)
         w->status = engine_tune(b->e, w->candidate, w->action, &w->error);
     else
-        w->status = engine_implement(b->e, w->candidate, w->prompt, &w->error);
+        w->status = engine_implement(b->e, w->candidate, w->action->role, w->prompt, &w->error);
     /* Out of disk or workers: nothing else will work either. */
     if (w->status && (w->error.code == RUNG_EIO || w->error.code == RUNG_EMISUSE ||
                       strncmp(w->error.symbol, "pool.", 5) == 0))
@@ -353,7 +359,7 @@ static bool ended(struct engine *e)
 {
     if (rung_cancel_requested(e->cancel))
         e->stop_reason = e->failure.code && e->failure.code != RUNG_ECANCELLED ? e->failure.message
-                                                                                 : "interrupted";
+                                                                               : "interrupted";
     else if (atomic_load(&e->out_of_budget))
         e->stop_reason = "the budget is used up";
     return e->stop_reason != NULL;

@@ -33,6 +33,8 @@ int32_t engine_prompts_load(struct engine *e, struct rung_error *err)
         status = load(e, "ideas", &e->prompts.ideas, err);
     if (!status)
         status = load(e, "code", &e->prompts.code, err);
+    if (!status)
+        status = load(e, "plan", &e->prompts.plan, err);
     return status ? status : load(e, "repair", &e->prompts.repair, err);
 }
 
@@ -147,26 +149,30 @@ static const char *ideas_so_far(const struct engine *e, struct rung_arena *arena
     return copy;
 }
 
-static void add_parent(struct rung_buf *out, struct rung_arena *arena,
+static void add_parent(struct engine *e, struct rung_buf *out, struct rung_arena *arena,
                        const struct engine_candidate *c)
 {
-    if (!c || !c->bundle)
+    struct engine_source source;
+    struct rung_error err = rung_error_init();
+    if (!c || engine_recall(e, c, arena, &source, &err))
         return;
+    bool accepted = c->state == RUNG_CANDIDATE_ACCEPTED;
+    struct engine_words words = engine_words(e, accepted ? c->best_seq : c->seq, arena);
     rung_buf_printf(out, "### Candidate %u\n\nVerdict: %s%s%s\n\n", c->number,
                     verdict_text(arena, c), c->point[0] ? ", tuned to " : "", c->point);
-    rung_buf_printf(out, "```cuda\n%s\n```\n\n", c->bundle->files[c->bundle->entry].text.ptr);
-    if (c->advice[0])
-        rung_buf_printf(out, "%s\n\n", c->advice);
-    if (c->message[0])
-        rung_buf_printf(out, "%s\n\n", cut_middle(arena, c->message));
+    rung_buf_printf(out, "```cuda\n%s\n```\n\n", engine_entry_text(source.bundle));
+    if (accepted && words.advice[0])
+        rung_buf_printf(out, "%s\n\n", words.advice);
+    if (!accepted && words.message[0])
+        rung_buf_printf(out, "%s\n\n", cut_middle(arena, words.message));
 }
 
-static const char *parents_text(const struct engine *e, struct rung_arena *arena,
-                                const uint32_t *parents, uint32_t n)
+static const char *parents_text(struct engine *e, struct rung_arena *arena, const uint32_t *parents,
+                                uint32_t n)
 {
     struct rung_buf out = {0};
     for (uint32_t i = 0; i < n; i++)
-        add_parent(&out, arena, engine_candidate_get(&e->state, parents[i]));
+        add_parent(e, &out, arena, engine_candidate_get(&e->state, parents[i]));
     const char *copy = out.len ? rung_arena_strdup(arena, out.ptr) : "(none: start from nothing)\n";
     rung_buf_free(&out);
     return copy;
@@ -201,6 +207,16 @@ const char *engine_prompt_code(struct engine *e, struct rung_arena *arena,
         {"note", note},
         {NULL, NULL}};
     return fill(arena, e->prompts.code, fields);
+}
+
+const char *engine_prompt_plan(struct engine *e, struct rung_arena *arena, const char *source,
+                               const char *message)
+{
+    const struct field fields[] = {{"task", rung_task_contract(arena, e->task)},
+                                   {"source", rung_arena_printf(arena, "```cuda\n%s\n```", source)},
+                                   {"message", cut_middle(arena, message)},
+                                   {NULL, NULL}};
+    return fill(arena, e->prompts.plan, fields);
 }
 
 const char *engine_prompt_repair(struct engine *e, struct rung_arena *arena, const char *source,

@@ -29,15 +29,12 @@ struct engine_candidate *engine_candidate_add(struct engine_state *s)
     struct engine_candidate *c = RUNG_ARENA_NEW(s->arena, struct engine_candidate, 1);
     s->candidates[s->n_candidates++] = c;
     c->number = s->n_candidates;
-    c->arena = rung_arena_new();
-    c->message = c->advice = c->point = "";
+    c->point = "";
     return c;
 }
 
 void engine_state_free(struct engine_state *s)
 {
-    for (uint32_t i = 0; i < s->n_candidates; i++)
-        rung_arena_free(s->candidates[i]->arena);
     rung_arena_free(s->arena);
 }
 
@@ -68,20 +65,19 @@ static void add_variant(struct engine_state *s, struct engine_candidate *c,
 }
 
 static void take_best(struct engine_state *s, struct engine_candidate *c,
-                      const struct rung_outcome *o)
+                      const struct rung_outcome *o, uint64_t seq)
 {
     bool first = c->state != RUNG_CANDIDATE_ACCEPTED;
     if (!first && !(o->time_kind && o->time_ns < c->time_ns))
         return;
     c->state = RUNG_CANDIDATE_ACCEPTED;
     c->code[0] = 0;
-    c->message = "";
+    c->best_seq = seq;
     c->point = rung_arena_strdup(s->arena, o->point ? o->point : "");
     c->time_kind = o->time_kind;
     c->time_ns = o->time_ns;
     c->tie_band = o->tie_band;
     c->floor_ns = o->floor_ns;
-    c->advice = rung_arena_strdup(s->arena, o->advice ? o->advice : "");
 }
 
 void engine_candidate_judge(struct engine_state *s, struct engine_candidate *c,
@@ -92,14 +88,13 @@ void engine_candidate_judge(struct engine_state *s, struct engine_candidate *c,
         c->n_points = o->n_points;
     add_variant(s, c, o);
     if (o->verdict == RUNG_ACCEPTED) {
-        take_best(s, c, o);
+        take_best(s, c, o, seq);
         return;
     }
     if (c->state == RUNG_CANDIDATE_ACCEPTED)
         return; /* one bad tune point does not undo a good one */
     c->state = o->verdict == RUNG_REJECTED ? RUNG_CANDIDATE_REJECTED : RUNG_CANDIDATE_UNSUPPORTED;
     memcpy(c->code, o->code, sizeof c->code);
-    c->message = rung_arena_strdup(s->arena, o->message ? o->message : "");
 }
 
 bool engine_ahead(const struct engine_candidate *a, const struct engine_candidate *b)

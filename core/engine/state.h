@@ -25,8 +25,11 @@ struct engine_variant {
     struct engine_variant *next;
 };
 
+/*
+ * Small, since a run may have many thousands: sources, messages and advice stay in the journal, and
+ * are read back when a prompt or the winner's file needs them (recall.c).
+ */
 struct engine_candidate {
-    struct rung_arena *arena; /* its bundle and plan */
     uint32_t number, idea, round, n_parents;
     uint32_t parents[RUNG_MAX_PARENTS];
     bool is_repair;   /* made from a failed candidate */
@@ -34,14 +37,13 @@ struct engine_candidate {
     uint32_t replies; /* from the model */
     uint64_t seq;     /* of its last verdict */
     char code[32];
-    const char *message;              /* for the model: why it failed; "" when accepted */
-    const char *advice;               /* the timer's words about the best variant */
-    const struct rung_bundle *bundle; /* NULL until a reply held one */
-    const struct rung_plan *plan;
+    bool has_source;  /* a reply held code and a plan */
+    uint32_t attempt; /* the reply that it is from */
     char source_sha[RUNG_SHA256_HEX];
     struct engine_variant *variants; /* in the order judged */
     uint64_t n_points, n_tried;
     /* The best accepted variant. */
+    uint64_t best_seq; /* of its verdict; 0: none */
     const char *point;
     uint32_t time_kind;
     double time_ns, tie_band, floor_ns;
