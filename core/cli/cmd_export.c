@@ -2,11 +2,9 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/show_data.h"
 #include "engine/bundle_write.h"
-#include "task/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,43 +105,39 @@ static const struct show_candidate *best_of(const struct show_run *r)
 {
     const struct show_candidate *best = NULL;
     for (uint32_t i = 0; i < r->n_candidates; i++) {
-        const struct show_candidate *c = &r->candidates[i];
+        const struct show_candidate *c = r->candidates[i];
         if (c->accepted && (!best || (c->time_ns > 0 && c->time_ns < best->time_ns)))
             best = c;
     }
     return best;
 }
 
-static int32_t write_bundle(struct rung_arena *arena, const struct show_candidate *c,
+static int32_t write_bundle(const struct show_run *run, const struct show_candidate *c,
                             const char *dir, struct rung_error *err)
 {
-    cJSON *json = rung_json_parse(c->bundle, strlen(c->bundle));
-    const struct rung_bundle *bundle = json ? rung_bundle_from_json(arena, json, err) : NULL;
-    cJSON_Delete(json);
-    if (!bundle)
-        return rung_fail(err, RUNG_EIO, "journal.record",
-                         "candidate %u: its source in the journal is damaged", c->number);
-    int32_t status = rung_bundle_write(bundle, dir, NULL, NULL, err);
+    const struct rung_bundle *bundle;
+    int32_t status = show_bundle(run, c, &bundle, err);
+    if (!status)
+        status = rung_bundle_write(bundle, dir, NULL, NULL, err);
     if (!status)
         fprintf(stderr, "%s/%s\n", dir, bundle->files[bundle->entry].path);
     return status;
 }
 
-static int32_t write_stored(struct rung_journal *journal, struct rung_arena *arena,
-                            const struct show_variant *v, const char *dir, struct rung_error *err)
+static int32_t write_stored(const struct show_run *run, const cJSON *item, const char *dir,
+                            struct rung_error *err)
 {
-    int32_t status = RUNG_OK;
-    for (size_t i = 0; i < v->n_stored && !status; i++) {
-        struct rung_text bytes;
-        if (strchr(v->stored_name[i], '/'))
-            continue;
-        const char *path = rung_path_join(arena, dir, v->stored_name[i]);
-        status = rung_journal_artifact(journal, v->stored_sha[i], arena, &bytes, err);
-        if (!status)
-            status = rung_write_file(path, bytes.ptr, bytes.len, err);
-        if (!status)
-            fprintf(stderr, "%s\n", path);
-    }
+    struct rung_text bytes;
+    const char *name = rung_json_text(item, "name", "");
+    if (!*name || strchr(name, '/') || name[0] == '.')
+        return RUNG_OK;
+    const char *path = rung_path_join(run->arena, dir, name);
+    int32_t status = rung_journal_artifact(run->journal, rung_json_text(item, "sha256", ""),
+                                           run->arena, &bytes, err);
+    if (!status)
+        status = rung_write_file(path, bytes.ptr, bytes.len, err);
+    if (!status)
+        fprintf(stderr, "%s\n", path);
     return status;
 }
 
@@ -155,14 +149,17 @@ static int32_t export_candidate(struct rung_journal *journal, struct rung_arena 
     if (status)
         return status;
     const struct show_candidate *c = number ? show_candidate(&run, number) : best_of(&run);
-    if (!c || !c->bundle)
-        return rung_fail(err, RUNG_ENOTFOUND, "",
-                         number ? "candidate '%s' has no source" : "%sno candidate was accepted",
-                         number ? number : "");
-    status = write_bundle(arena, c, dir, err);
-    for (const struct show_variant *v = c->variants; v && !status; v = v->next)
-        if (strcmp(v->point, c->point) == 0 && v->n_stored)
-            return write_stored(journal, arena, v, dir, err);
+    if (!c && number)
+        return rung_fail(err, RUNG_ENOTFOUND, "", "there is no candidate '%s'; there are 1 to %u",
+                         number, run.n_candidates);
+    if (!c)
+        return rung_fail(err, RUNG_ENOTFOUND, "", "no candidate was accepted");
+    status = write_bundle(&run, c, dir, err);
+    cJSON *verdict = show_verdict(&run, c->told);
+    const cJSON *item;
+    cJSON_ArrayForEach(item, rung_json_get(verdict, "stored")) if (!status) status =
+        write_stored(&run, item, dir, err);
+    cJSON_Delete(verdict);
     return status;
 }
 

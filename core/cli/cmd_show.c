@@ -3,7 +3,9 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/diff.h"
 #include "cli/show_data.h"
+#include "engine/report_text.h"
 #include "task/plan.h"
 
 #include <stdio.h>
@@ -39,7 +41,7 @@ static void print_run(const struct show_run *r, const char *dir)
            r->stop ? "stopped: " : "running, or cut", r->stop ? r->stop : "");
     printf("%5s  %5s  %-20s %17s  %s\n", "cand.", "from", "verdict", "time", "idea");
     for (uint32_t i = 0; i < r->n_candidates; i++)
-        print_row(r, &r->candidates[i]);
+        print_row(r, r->candidates[i]);
 }
 
 static cJSON *candidate_json(const struct show_run *r, const struct show_candidate *c)
@@ -82,20 +84,11 @@ static cJSON *run_json(const struct show_run *r)
         cJSON_AddItemToArray(ideas, idea);
     }
     for (uint32_t i = 0; i < r->n_candidates; i++)
-        cJSON_AddItemToArray(list, candidate_json(r, &r->candidates[i]));
+        cJSON_AddItemToArray(list, candidate_json(r, r->candidates[i]));
     return json;
 }
 
 /* ---- One candidate ---- */
-
-static const struct rung_bundle *bundle_of(struct rung_arena *arena, const struct show_candidate *c)
-{
-    struct rung_error err = rung_error_init();
-    cJSON *json = c->bundle ? rung_json_parse(c->bundle, strlen(c->bundle)) : NULL;
-    const struct rung_bundle *bundle = json ? rung_bundle_from_json(arena, json, &err) : NULL;
-    cJSON_Delete(json);
-    return bundle;
-}
 
 static void print_variants(const struct show_candidate *c)
 {
@@ -106,15 +99,58 @@ static void print_variants(const struct show_candidate *c)
     }
 }
 
+/* What changed since the parent, file by file; NULL when there is no parent to compare with. */
+static char *diff_of(const struct show_run *r, const struct show_candidate *c,
+                     const struct rung_bundle *bundle)
+{
+    const struct rung_bundle *old;
+    struct rung_error err = rung_error_init();
+    if (!c->n_parents || c->parents[0] < 1 || c->parents[0] > r->n_candidates ||
+        show_bundle(r, r->candidates[c->parents[0] - 1], &old, &err))
+        return NULL;
+    const struct rung_file *from = &old->files[old->entry], *to = &bundle->files[bundle->entry];
+    return cli_diff(rung_arena_printf(r->arena, "candidate %u", c->parents[0]), from->text,
+                    rung_arena_printf(r->arena, "candidate %u", c->number), to->text);
+}
+
+static void print_source(const struct show_run *r, const struct show_candidate *c)
+{
+    const struct rung_bundle *bundle;
+    struct rung_error err = rung_error_init();
+    int32_t status = show_bundle(r, c, &bundle, &err);
+    if (status) {
+        printf("\n%s\n", err.message);
+        return;
+    }
+    char *diff = diff_of(r, c, bundle);
+    if (diff && *diff)
+        printf("\n---- changes since candidate %u ----\n%s", c->parents[0], diff);
+    else if (diff)
+        printf("\nthe same text as candidate %u\n", c->parents[0]);
+    free(diff);
+    for (uint32_t i = 0; i < bundle->n_files; i++)
+        printf("\n---- %s ----\n%s\n", bundle->files[i].path, bundle->files[i].text.ptr);
+}
+
+static void print_verdict(const struct show_run *r, const struct show_candidate *c)
+{
+    cJSON *json = show_verdict(r, c->told);
+    const char *message = rung_json_text(json, "message", ""),
+               *advice = rung_json_text(json, "advice", "");
+    rung_report_print(stdout, rung_json_get(json, "report"));
+    if (message[0])
+        printf("\n%s\n", message);
+    if (advice[0])
+        printf("\n%s", advice);
+    cJSON_Delete(json);
+}
+
 static void print_candidate(const struct show_run *r, const struct show_candidate *c)
 {
-    const struct rung_bundle *bundle = bundle_of(r->arena, c);
-    printf("candidate %u: %s%s", c->number, c->accepted ? "accepted" : c->code,
-           c->accepted ? ", " : "\n");
-    if (c->accepted) {
-        print_time(c->time_ns, c->time_kind);
-        putchar('\n');
-    }
+    const char *verdict = c->accepted ? "accepted" : c->told ? c->code : "not judged";
+    printf("candidate %u: %s%s", c->number, verdict, c->time_ns > 0 ? ", " : "");
+    print_time(c->time_ns, c->time_kind);
+    printf("%s%s\n", c->point[0] ? ", tuned to " : "", c->point);
     printf("idea:    %s\n", show_sentence(r, c->idea));
     if (c->n_parents)
         printf("from:    candidate %u%s\n", c->parents[0], c->repair ? " (a repair of it)" : "");
@@ -122,26 +158,40 @@ static void print_candidate(const struct show_run *r, const struct show_candidat
         printf("reader:  %s\n", c->note);
     puts("verdicts (tune point, verdict, code, time):");
     print_variants(c);
-    if (c->message[0])
-        printf("\n%s\n", c->message);
-    for (uint32_t i = 0; bundle && i < bundle->n_files; i++)
-        printf("\n---- %s ----\n%s\n", bundle->files[i].path, bundle->files[i].text.ptr);
+    print_verdict(r, c);
+    print_source(r, c);
+}
+
+static cJSON *variant_json(const struct show_variant *v)
+{
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddStringToObject(item, "point", v->point);
+    cJSON_AddStringToObject(item, "verdict", v->verdict);
+    cJSON_AddStringToObject(item, "code", v->code);
+    if (v->time_ns > 0)
+        rung_json_add_f64(item, "time_us", v->time_ns / 1e3);
+    return item;
 }
 
 static cJSON *full_candidate_json(const struct show_run *r, const struct show_candidate *c)
 {
     cJSON *json = candidate_json(r, c), *list = cJSON_AddArrayToObject(json, "variants");
-    cJSON_AddStringToObject(json, "message", c->message);
-    cJSON_AddItemToObject(json, "bundle", c->bundle ? cJSON_Parse(c->bundle) : cJSON_CreateNull());
-    for (const struct show_variant *v = c->variants; v; v = v->next) {
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "point", v->point);
-        cJSON_AddStringToObject(item, "verdict", v->verdict);
-        cJSON_AddStringToObject(item, "code", v->code);
-        if (v->time_ns > 0)
-            rung_json_add_f64(item, "time_us", v->time_ns / 1e3);
-        cJSON_AddItemToArray(list, item);
-    }
+    cJSON *verdict = show_verdict(r, c->told),
+          *report = cJSON_DetachItemFromObject(verdict, "report");
+    const struct rung_bundle *bundle;
+    struct rung_error err = rung_error_init();
+    for (const struct show_variant *v = c->variants; v; v = v->next)
+        cJSON_AddItemToArray(list, variant_json(v));
+    cJSON_AddStringToObject(json, "message", rung_json_text(verdict, "message", ""));
+    cJSON_AddStringToObject(json, "advice", rung_json_text(verdict, "advice", ""));
+    cJSON_AddItemToObject(json, "report", report ? report : cJSON_CreateNull());
+    cJSON_Delete(verdict);
+    bool known = show_bundle(r, c, &bundle, &err) == RUNG_OK;
+    char *diff = known ? diff_of(r, c, bundle) : NULL;
+    if (diff)
+        rung_json_add_text(json, "diff", rung_text_of(diff));
+    free(diff);
+    cJSON_AddItemToObject(json, "bundle", known ? rung_bundle_to_json(bundle) : cJSON_CreateNull());
     return json;
 }
 
@@ -186,7 +236,8 @@ int cli_show(int argc, char **argv)
         .usage = "RUN [CANDIDATE] [--json]",
         .summary = "Tells what a run did, from its journal: every candidate with its idea, verdict "
                    "and time; or one\n"
-                   "candidate with its source and all its verdicts. Works while the run goes on.",
+                   "candidate with its verdicts, numbers, changes since its parent, and source. "
+                   "Works while the run goes on.",
         .options = options,
         .min_args = 1,
         .max_args = 2};

@@ -1,6 +1,8 @@
 #include "cli/show_data.h"
 #include "base/json.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "task/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,15 +37,16 @@ static struct show_candidate *candidate_at(struct show_run *r, int64_t number)
     r->candidates = room(r->arena, r->candidates, r->n_candidates, &r->cap_candidates,
                          (uint32_t)number, sizeof *r->candidates);
     while (r->n_candidates < (uint32_t)number) {
-        struct show_candidate *c = &r->candidates[r->n_candidates++];
+        struct show_candidate *c = RUNG_ARENA_NEW(r->arena, struct show_candidate, 1);
+        r->candidates[r->n_candidates++] = c;
         *c = (struct show_candidate){.number = r->n_candidates,
                                      .code = "",
-                                     .message = "",
                                      .point = "",
                                      .note = "",
-                                     .time_kind = ""};
+                                     .time_kind = "",
+                                     .last = &c->variants};
     }
-    return &r->candidates[number - 1];
+    return r->candidates[number - 1];
 }
 
 static void take_idea(struct show_run *r, const cJSON *json)
@@ -61,7 +64,7 @@ static void take_idea(struct show_run *r, const cJSON *json)
                                               .category = copy(r, json, "category")};
 }
 
-static void take_candidate(struct show_run *r, const cJSON *json)
+static void take_candidate(struct show_run *r, const char *key, const cJSON *json)
 {
     struct show_candidate *c = candidate_at(r, rung_json_i64(json, "number", 0));
     if (!c)
@@ -74,33 +77,18 @@ static void take_candidate(struct show_run *r, const cJSON *json)
     const cJSON *parent;
     cJSON_ArrayForEach(parent, rung_json_get(json, "parents")) if (c->n_parents < 4)
         c->parents[c->n_parents++] = (uint32_t)parent->valuedouble;
-    char *bundle = rung_json_line(rung_json_get(json, "bundle"));
-    c->bundle = bundle ? rung_arena_strdup(r->arena, bundle) : NULL;
-    free(bundle);
+    c->source_key = rung_arena_strdup(r->arena, key);
 }
 
-static void take_stored(struct show_run *r, struct show_variant *v, const cJSON *json)
-{
-    const cJSON *item;
-    cJSON_ArrayForEach(item, rung_json_get(json, "stored"))
-    {
-        if (v->n_stored == 8)
-            return;
-        v->stored_name[v->n_stored] = copy(r, item, "name");
-        v->stored_sha[v->n_stored++] = copy(r, item, "sha256");
-    }
-}
-
-static struct show_variant *variant_of(struct show_run *r, const cJSON *json)
+static struct show_variant *variant_of(struct show_run *r, const char *key, const cJSON *json)
 {
     struct show_variant *v = RUNG_ARENA_NEW(r->arena, struct show_variant, 1);
-    *v = (struct show_variant){.point = copy(r, json, "point"),
+    *v = (struct show_variant){.key = rung_arena_strdup(r->arena, key),
+                               .point = copy(r, json, "point"),
                                .verdict = copy(r, json, "verdict"),
                                .code = copy(r, json, "code"),
-                               .message = copy(r, json, "message"),
                                .time_kind = copy(r, json, "time_kind"),
                                .time_ns = rung_json_number(json, "time_ns", 0)};
-    take_stored(r, v, json);
     return v;
 }
 
@@ -109,20 +97,20 @@ static void take_variant(struct show_run *r, const char *key, const cJSON *json)
     struct show_candidate *c = candidate_at(r, strtol(key, NULL, 10));
     if (!c)
         return;
-    struct show_variant *v = variant_of(r, json), **end = &c->variants;
-    while (*end)
-        end = &(*end)->next;
-    *end = v;
+    struct show_variant *v = variant_of(r, key, json);
+    *c->last = v;
+    c->last = &v->next;
     bool good = strcmp(v->verdict, "accepted") == 0;
     if (good && (!c->accepted || (v->time_ns > 0 && v->time_ns < c->time_ns))) {
         c->accepted = true;
-        c->code = c->message = "";
+        c->told = v;
+        c->code = "";
         c->point = v->point;
         c->time_ns = v->time_ns;
         c->time_kind = v->time_kind;
     } else if (!good && !c->accepted) {
+        c->told = v;
         c->code = v->code;
-        c->message = v->message;
     }
 }
 
@@ -137,7 +125,7 @@ static bool visit(void *ctx, const struct rung_record *record)
     } else if (strcmp(type, "idea") == 0) {
         take_idea(r, record->json);
     } else if (strcmp(type, "candidate") == 0) {
-        take_candidate(r, record->json);
+        take_candidate(r, record->key, record->json);
     } else if (strcmp(type, "variant") == 0) {
         take_variant(r, record->key, record->json);
     } else if (strcmp(type, "reply") == 0) {
@@ -153,7 +141,7 @@ static bool visit(void *ctx, const struct rung_record *record)
 int32_t show_load(struct rung_journal *journal, struct rung_arena *arena, struct show_run *out,
                   struct rung_error *err)
 {
-    *out = (struct show_run){.arena = arena, .task = ""};
+    *out = (struct show_run){.journal = journal, .arena = arena, .task = ""};
     return rung_journal_each(journal, NULL, 0, visit, out, err);
 }
 
@@ -162,10 +150,30 @@ const struct show_candidate *show_candidate(const struct show_run *run, const ch
     int64_t n;
     if (!rung_parse_i64(number, &n) || n < 1 || n > run->n_candidates)
         return NULL;
-    return &run->candidates[n - 1];
+    return run->candidates[n - 1];
 }
 
 const char *show_sentence(const struct show_run *run, uint32_t idea)
 {
     return idea && idea <= run->n_ideas ? run->ideas[idea - 1].sentence : "first kernel";
+}
+
+int32_t show_bundle(const struct show_run *run, const struct show_candidate *c,
+                    const struct rung_bundle **out, struct rung_error *err)
+{
+    if (!c->source_key)
+        return rung_fail(err, RUNG_ENOTFOUND, "", "candidate %u has no source", c->number);
+    cJSON *json = rung_journal_find(run->journal, "candidate", c->source_key, NULL);
+    struct rung_error why = rung_error_init();
+    *out = json ? rung_bundle_from_json(run->arena, rung_json_get(json, "bundle"), &why) : NULL;
+    cJSON_Delete(json);
+    return *out ? RUNG_OK
+                : rung_fail(err, RUNG_EIO, "journal.record",
+                            "%s: the source of candidate %u in the journal is damaged; %.800s",
+                            rung_journal_dir(run->journal), c->number, why.message);
+}
+
+cJSON *show_verdict(const struct show_run *run, const struct show_variant *v)
+{
+    return v ? rung_journal_find(run->journal, "variant", v->key, NULL) : NULL;
 }

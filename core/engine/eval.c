@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "config/config.h"
+#include "engine/report_text.h"
 #include "plugin/instance.h"
 #include "worker/pool.h"
 
@@ -87,33 +88,6 @@ static int32_t read_kernel(struct eval *v, struct rung_reply_result *out, struct
 
 static const char *const verdicts[] = {"", "accepted", "rejected", "unsupported", "inconclusive"};
 
-static void print_rungs(const cJSON *report)
-{
-    const cJSON *rung;
-    cJSON_ArrayForEach(rung, rung_json_get(report, "rungs"))
-    {
-        const char *code = rung_json_text(rung, "code", ""),
-                   *detail = rung_json_text(rung, "detail", "");
-        fprintf(stderr, "  %-10s %-11s %s\n", rung_json_text(rung, "rung", "?"),
-                rung_json_text(rung, "status", "?"), code);
-        if (detail[0])
-            fprintf(stderr, "    %s\n", detail);
-    }
-}
-
-static void print_time(const cJSON *report)
-{
-    const cJSON *time = rung_json_get(report, "time");
-    if (!cJSON_IsObject(time))
-        return;
-    fprintf(stderr, "  time       %.4g us %s", rung_json_number(time, "median_us", 0),
-            rung_json_text(time, "kind", ""));
-    const char *gpu = rung_json_text(time, "gpu", NULL);
-    if (gpu)
-        fprintf(stderr, " for %s", gpu);
-    fprintf(stderr, ", floor %.4g us\n", rung_json_number(time, "floor_us", 0));
-}
-
 /* Whether a failing rung's detail has said it all. */
 static bool told_by_rung(const cJSON *report)
 {
@@ -133,10 +107,7 @@ static void print_report(const struct eval *v, const struct rung_outcome *o)
     fprintf(stderr, "%s%s%s: %s on task %s%s%s\n", verdicts[o->verdict], o->code[0] ? ", " : "",
             o->code, v->options->kernel, v->task->name, o->point && o->point[0] ? ", " : "",
             o->point ? o->point : "");
-    if (v->pool)
-        fprintf(stderr, "  device     %s\n", rung_pool_device(v->pool));
-    print_rungs(o->report);
-    print_time(o->report);
+    rung_report_print(stderr, o->report);
     bool told = told_by_rung(o->report);
     if (o->verdict != RUNG_ACCEPTED && !told && o->message && o->message[0])
         fprintf(stderr, "%s\n", o->message);

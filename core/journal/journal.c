@@ -160,6 +160,29 @@ static int32_t create_db(struct rung_journal *j, const char *path, struct rung_e
     return status;
 }
 
+/*
+ * A folder that can't be written (an archive, somebody else's run) has no place for the shared
+ * memory that readers of a WAL share. Without a log that waits there the file is all there is, and
+ * nobody can change it.
+ */
+static int32_t open_unwritable(struct rung_journal *j, const char *path, struct rung_error *err)
+{
+    char uri[3 * 4200 + 40] = "file:", log[4300];
+    struct stat st;
+    size_t n = strlen(uri);
+    snprintf(log, sizeof log, "%s-wal", path);
+    if (stat(log, &st) == 0 && st.st_size > 0)
+        return rung_fail(err, RUNG_EIO, "journal.read_only",
+                         "%s: the run was cut, and what it wrote last can't be read in a folder "
+                         "without the right to write; copy the folder first",
+                         j->dir);
+    for (const char *p = path; *p; p++)
+        n += (size_t)snprintf(uri + n, sizeof uri - n, strchr("%?#", *p) ? "%%%02X" : "%c",
+                              (unsigned char)*p);
+    snprintf(uri + n, sizeof uri - n, "?immutable=1");
+    return open_path(j, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
+}
+
 static int32_t open_db(struct rung_journal *j, enum rung_journal_mode mode, struct rung_error *err)
 {
     char path[4200];
@@ -174,6 +197,8 @@ static int32_t open_db(struct rung_journal *j, enum rung_journal_mode mode, stru
     if (mode != RUNG_JOURNAL_CREATE && !exists)
         return rung_fail(err, RUNG_ENOTFOUND, "journal.none", "%s: holds no run (no journal.db)",
                          j->dir);
+    if (mode == RUNG_JOURNAL_READ && access(j->dir, W_OK) != 0)
+        return open_unwritable(j, path, err);
     int32_t status = mode == RUNG_JOURNAL_CREATE ? create_db(j, path, err) : RUNG_OK;
     if (!status)
         status = open_path(j, path, SQLITE_OPEN_READWRITE, err);

@@ -146,8 +146,53 @@ class Work(unittest.TestCase):
             one = rung("show", "run", number, cwd=folder)
             self.assertEqual(one.returncode, 0)
             self.assertIn("__global__", one.stdout)
+            self.shows_what_changed(folder, json.loads(rung("show", "run", "--json", cwd=folder).stdout))
+            self.reads_without_the_right_to_write(folder)
             again = rung("eval", TASK, "run/best.cu", "--device", "ptx", cwd=folder)
             self.assertEqual(again.returncode, 0, again.stderr)
+
+    def shows_what_changed(self, folder, run):
+        child = next(c for c in run["candidates"] if c["parents"])
+        parent = child["parents"][0]
+        text = rung("show", "run", str(child["number"]), cwd=folder).stdout
+        for part in (f"changes since candidate {parent}", f"--- candidate {parent}\n+++ candidate {child['number']}",
+                     child["sentence"], "numeric", "registers", "floor"):
+            self.assertIn(part, text)
+        full = json.loads(rung("show", "run", str(child["number"]), "--json", cwd=folder).stdout)
+        self.assertTrue(full["diff"].startswith("--- "))
+        self.assertEqual(full["report"]["rungs"][0]["rung"], "numeric")
+        self.assertIn("__global__", full["bundle"]["files"][0]["text"])
+
+    def reads_without_the_right_to_write(self, folder):
+        """As another user, in a folder that nobody may write (root may write anywhere)."""
+        if os.geteuid() != 0:
+            self.skipTest("needs to become another user")
+        with tempfile.TemporaryDirectory() as place:
+            shutil.copytree(f"{folder}/run", f"{place}/a%run?")
+            for path, mode in ((place, 0o755), (f"{place}/a%run?", 0o555)):
+                os.chmod(path, mode)
+            done = subprocess.run([RUNG, "show", f"{place}/a%run?"], capture_output=True, text=True, user=65534)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("accepted", done.stdout)
+
+    def test_a_full_disk_ends_the_run_and_loses_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "p.cfg").write_text(
+                f'task = "{TASK}";\nllm = ( {{ plugin = "catalog"; }} );\n'
+                'search = { plugin = "branching"; rounds = 3; ideas = 4; branches = 2; };\n'
+                'workers = ( { device = "ptx"; count = 1; } );\n')
+            small = ["unshare", "--mount", "--map-root-user", "sh", "-c",
+                     'mount -t tmpfs -o size=256k rung disk && "$0" run p.cfg --out disk/run --quiet; status=$?; '
+                     '"$0" show disk/run; exit $status', RUNG]
+            os.mkdir(f"{folder}/disk")
+            probe = subprocess.run(["unshare", "--mount", "--map-root-user", "mount", "-t", "tmpfs", "rung", "disk"],
+                                   capture_output=True, cwd=folder)
+            if probe.returncode:
+                self.skipTest("can't mount a small disk here")
+            done = subprocess.run(small, capture_output=True, text=True, cwd=folder, timeout=300)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("free some space and resume", done.stderr)
+            self.assertRegex(done.stdout, r"(?m)^ +1 +0 +accepted")
 
 
 if __name__ == "__main__":
