@@ -1,7 +1,9 @@
 /*
  * Measures compiling through rung's helper process against a bare call of NVRTC in this process:
  * the same source and options, one after the other in turn, medians. Usage:
- *   driver LIBNVRTC INCLUDE_DIR REPEATS GAP_MS FILE.cu...
+ *   driver LIBNVRTC INCLUDE_DIR REPEATS GAP_MS FILE.cu... [-- FILE.cu...]
+ * The files behind -- are compiled by two helpers instead, without and with precompiled headers,
+ * after one compile that lets the helper see them; their code must not differ.
  * Both return PTX (and CUBIN) with the lowered name of `kernel`. The bare call reads the toolkit's
  * headers with -I; the helper serves them from memory and includes rung's prelude. GAP_MS is slept
  * before each compile: in a run, checks and timing stand between two compiles.
@@ -95,6 +97,10 @@ static double bare_ms(const struct bare *n, const char *source, const char *incl
     return (double)(end - start) / 1e6;
 }
 
+/* The last helper's code, for comparing. */
+static struct rung_arena *code_arena;
+static struct rung_text code;
+
 static double helper_ms(struct rung_instance *compiler, struct rung_text source, int both)
 {
     struct rung_error err = rung_error_init();
@@ -119,7 +125,9 @@ static double helper_ms(struct rung_instance *compiler, struct rung_text source,
         fprintf(stderr, "%s\n", status != RUNG_OK ? err.message : r.log.ptr);
         exit(1);
     }
-    rung_arena_free(call.arena);
+    rung_arena_free(code_arena);
+    code_arena = call.arena;
+    code = (struct rung_text){r.artifact->codes[0].bytes, r.artifact->codes[0].n_bytes};
     return (double)(end - start) / 1e6;
 }
 
@@ -161,44 +169,105 @@ static struct rung_instance *open_compiler(struct rung_arena *arena)
     return instance;
 }
 
+static double values[2][MAX_REPEATS];
+
+static void row(const char *path, int both, double first, double second)
+{
+    const char *name = strrchr(path, '/');
+    printf("%-14s %-10s %10.2f %10.2f %8.3f\n", name ? name + 1 : path, both ? "ptx+cubin" : "ptx",
+           first, second, second / first);
+}
+
+/* One source against the bare call; returns the worse ratio of both forms. */
+static double compare_bare(const struct bare *nvrtc, struct rung_instance *compiler,
+                           const char *path, struct rung_text source, const char *include,
+                           int repeats, useconds_t gap)
+{
+    double worst = 0;
+    for (int both = 0; both < 2; both++) {
+        bare_ms(nvrtc, source.ptr, include, both);
+        helper_ms(compiler, source, both);
+        for (int r = 0; r < repeats; r++) {
+            usleep(gap);
+            values[0][r] = bare_ms(nvrtc, source.ptr, include, both);
+            usleep(gap);
+            values[1][r] = helper_ms(compiler, source, both);
+        }
+        double b = median(values[0], repeats), h = median(values[1], repeats);
+        worst = h / b > worst ? h / b : worst;
+        row(path, both, b, h);
+    }
+    return worst;
+}
+
+/* One source without and with precompiled headers; ends the process when the code differs. */
+static void compare_headers(struct rung_instance *const compilers[2], const char *path,
+                            struct rung_text source, int repeats, useconds_t gap)
+{
+    for (int both = 0; both < 2; both++) {
+        struct rung_arena *arena = rung_arena_new();
+        struct rung_text expected = {"", 0};
+        for (int c = 0; c < 2; c++)
+            helper_ms(compilers[c], source, both);
+        for (int r = 0; r < repeats * 2; r++) {
+            usleep(gap);
+            values[r % 2][r / 2] = helper_ms(compilers[r % 2], source, both);
+            if (!expected.len)
+                expected =
+                    (struct rung_text){rung_arena_strndup(arena, code.ptr, code.len), code.len};
+            if (code.len != expected.len || memcmp(code.ptr, expected.ptr, code.len)) {
+                fprintf(stderr, "%s: a precompiled header changes the code\n", path);
+                exit(1);
+            }
+        }
+        row(path, both, median(values[0], repeats), median(values[1], repeats));
+        rung_arena_free(arena);
+    }
+}
+
+static struct rung_text read_source(struct rung_arena *arena, const char *path)
+{
+    struct rung_text source;
+    if (rung_read_file(arena, path, 1 << 20, &source, NULL) != RUNG_OK) {
+        fprintf(stderr, "can't read %s\n", path);
+        exit(2);
+    }
+    return source;
+}
+
 int main(int argc, char **argv)
 {
-    static double bare[MAX_REPEATS], helped[MAX_REPEATS];
     if (argc > 1 && !strcmp(argv[1], "helper"))
         return rung_helper_command(argc - 1, argv + 1);
     int repeats = argc > 5 ? atoi(argv[3]) : 0;
     if (repeats < 1 || repeats > MAX_REPEATS) {
-        fprintf(stderr, "usage: driver LIBNVRTC INCLUDE_DIR REPEATS GAP_MS FILE.cu...\n");
+        fprintf(stderr,
+                "usage: driver LIBNVRTC INCLUDE_DIR REPEATS GAP_MS FILE.cu... [-- FILE.cu...]\n");
         return 2;
     }
     useconds_t gap = (useconds_t)atoi(argv[4]) * 1000;
     struct rung_arena *arena = rung_arena_new();
     struct bare nvrtc = load_bare(argv[1]);
-    struct rung_instance *compiler = open_compiler(arena);
+    setenv("NVRTC_DISABLE_PCH", "1", 1);
+    struct rung_instance *plain = open_compiler(arena);
+    unsetenv("NVRTC_DISABLE_PCH");
+    struct rung_instance *compilers[] = {plain, open_compiler(arena)};
     double worst = 0;
+    int i = 5;
     printf("%-14s %-10s %10s %10s %8s\n", "source", "form", "bare ms", "helper ms", "ratio");
-    for (int i = 5; i < argc; i++) {
-        struct rung_text source;
-        if (rung_read_file(arena, argv[i], 1 << 20, &source, NULL) != RUNG_OK)
-            return 2;
-        for (int both = 0; both < 2; both++) {
-            bare_ms(&nvrtc, source.ptr, argv[2], both);
-            helper_ms(compiler, source, both);
-            for (int r = 0; r < repeats; r++) {
-                usleep(gap);
-                bare[r] = bare_ms(&nvrtc, source.ptr, argv[2], both);
-                usleep(gap);
-                helped[r] = helper_ms(compiler, source, both);
-            }
-            double b = median(bare, repeats), h = median(helped, repeats);
-            worst = h / b > worst ? h / b : worst;
-            const char *name = strrchr(argv[i], '/');
-            printf("%-14s %-10s %10.2f %10.2f %8.3f\n", name ? name + 1 : argv[i],
-                   both ? "ptx+cubin" : "ptx", b, h, h / b);
-        }
+    for (; i < argc && strcmp(argv[i], "--"); i++) {
+        double ratio = compare_bare(&nvrtc, plain, argv[i], read_source(arena, argv[i]), argv[2],
+                                    repeats, gap);
+        worst = ratio > worst ? ratio : worst;
     }
     printf("worst ratio %.3f\n", worst);
-    rung_instance_free(compiler);
+    if (i < argc)
+        printf("%-14s %-10s %10s %10s %8s\n", "source", "form", "without", "with PCH", "ratio");
+    for (i++; i < argc; i++)
+        compare_headers(compilers, argv[i], read_source(arena, argv[i]), repeats, gap);
+    for (int c = 0; c < 2; c++)
+        rung_instance_free(compilers[c]);
+    rung_arena_free(code_arena);
     rung_arena_free(arena);
     return 0;
 }

@@ -212,6 +212,119 @@ static void errors_of_ptxas_are_compile_errors(void **state)
     support_contains(r.log.ptr, "400000 bytes of static shared memory");
 }
 
+static void megabytes_of_shared_memory_are_refused_by_ptxas(void **state)
+{
+    (void)state;
+    static const char source[] =
+        "__global__ void k(float *p) { __shared__ float s[524288];\n"
+        "  s[threadIdx.x] = p[0]; __syncthreads(); p[1] = s[524287 - threadIdx.x]; }\n";
+    struct rung_file file = {
+        .struct_size = sizeof(file), .path = "kernel.cu", .text = {source, strlen(source)}};
+    const char *expression = "k";
+    struct rung_compile_result r =
+        compile_files(&h, &file, 1, &expression, 1, "sm_90", RUNG_FORMAT_CUBIN, 0);
+    assert_string_equal(r.code, "compile.error");
+    support_contains(r.log.ptr, "2097152 bytes of static shared memory; 49152 is the most");
+    r = compile_one(&h, source, "k"); /* PTX knows no limit: the device that launches it does */
+    assert_string_equal(r.code, "");
+}
+
+/* ---- Variables ---- */
+
+static const char variables[] =
+    "#include <cuda_fp16.h>\n"
+    "__constant__ float c_weights[64];\n"
+    "namespace ns { __constant__ int4 q; __device__ double total = 2;\n"
+    "  static __device__ int hidden[3] = {1, 2, 3}; }\n"
+    "__device__ half2 grid[4][5];\n"
+    "template <int N> __constant__ float table[N];\n"
+    "__device__ float helper(float x) { return x; }\n"
+    "__global__ void k(float *p) { __shared__ float s[32]; s[threadIdx.x] = p[1];\n"
+    "  __syncthreads(); p[0] = ns::hidden[threadIdx.x] + helper(s[3]) + table<4>[1];\n"
+    "  printf(\"hi { ; \\\" %d\", 3); }\n";
+
+static struct rung_compile_result compile_symbols(const char *source, const char *const *symbols,
+                                                  uint32_t n)
+{
+    struct rung_file file = {
+        .struct_size = sizeof(file), .path = "kernel.cu", .text = {source, strlen(source)}};
+    struct rung_bundle bundle = {
+        .struct_size = sizeof(bundle), .n_files = 1, .language = "cuda", .files = &file};
+    const char *expression = "k";
+    struct rung_compile_request q = {.struct_size = sizeof(q),
+                                     .n_expressions = 1,
+                                     .bundle = &bundle,
+                                     .expressions = &expression,
+                                     .arch = "compute_90",
+                                     .format = RUNG_FORMAT_PTX,
+                                     .symbols = symbols,
+                                     .n_symbols = n};
+    struct rung_compile_result r = {.struct_size = sizeof(r)};
+    int32_t status;
+    harness_reset(&h);
+    RUNG_INVOKE(status, h.instance, struct rung_compiler_ops, compile, &h.call, &q, &r);
+    if (status != RUNG_OK)
+        fail_msg("%d: %s", status, h.error.message);
+    return r;
+}
+
+static void variables_come_with_their_symbols(void **state)
+{
+    (void)state;
+    static const char *const asked[] = {"c_weights", "ns::q",    "ns::total",
+                                        "grid",      "table<8>", "c_weights"};
+    static const uint64_t bytes[] = {256, 16, 8, 80, 32, 256};
+    struct rung_compile_result r = compile_symbols(variables, asked, 6);
+    if (r.code[0])
+        fail_msg("%s", r.log.ptr);
+    assert_true(r.artifact->n_symbols >= 8);
+    for (uint32_t i = 0; i < 6; i++) {
+        const struct rung_symbol *s = &r.artifact->symbols[i];
+        assert_string_equal(s->expression, asked[i]);
+        assert_int_equal(s->bytes, bytes[i]);
+        assert_int_equal(s->flags & RUNG_SYMBOL_CONST, i != 2 && i != 3);
+        support_contains(r.artifact->codes[0].bytes, s->symbol);
+    }
+    int hidden = 0, used = 0, weights = 0;
+    for (uint32_t i = 0; i < r.artifact->n_symbols; i++) {
+        const struct rung_symbol *s = &r.artifact->symbols[i];
+        hidden += strstr(s->symbol, "hidden") && !s->expression && s->bytes == 12 && !s->flags;
+        used += strstr(s->symbol, "ILi4E") && !s->expression && s->bytes == 16;
+        weights += !strcmp(s->symbol, "c_weights");
+    }
+    assert_int_equal(hidden, 1);
+    assert_int_equal(used, 1);
+    assert_int_equal(weights, 2);
+    r = compile_symbols("__global__ void k(float *p) {}", NULL, 0);
+    assert_string_equal(r.code, "");
+    assert_int_equal(r.artifact->n_symbols, 0);
+}
+
+static void unknown_variables_are_plan_errors(void **state)
+{
+    (void)state;
+    static const char *const typo[] = {"c_weight"};
+    struct rung_compile_result r = compile_symbols(variables, typo, 1);
+    assert_string_equal(r.code, "plan.error");
+    support_contains(r.log.ptr, "Did you mean `c_weights`?");
+    support_contains(r.log.ptr, "c_weights, q, table, total, hidden, grid");
+    assert_null(strstr(r.log.ptr, "launch lines name kernels"));
+    static const char *const elsewhere[] = {"total"};
+    r = compile_symbols(variables, elsewhere, 1);
+    assert_string_equal(r.code, "plan.error");
+    support_contains(r.log.ptr, "Did you mean `total`?");
+    static const char *const wrong[] = {"helper", "k", "c_weights[0]", "", "c_weights;",
+                                        "\"",     "1", "float"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        r = compile_symbols(variables, wrong + i, 1);
+        if (strcmp(r.code, "plan.error"))
+            fail_msg("%s: %s %s", wrong[i], r.code, r.log.ptr);
+    }
+    r = compile_symbols("__global__ void k(float *p) {}", typo, 1);
+    assert_string_equal(r.code, "plan.error");
+    support_contains(r.log.ptr, "has no __constant__ or __device__ variable");
+}
+
 static void unknown_kernels_are_plan_errors(void **state)
 {
     (void)state;
@@ -295,6 +408,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(other_files_are_headers),
         cmocka_unit_test(errors_of_the_source_are_compile_errors),
         cmocka_unit_test(errors_of_ptxas_are_compile_errors),
+        cmocka_unit_test(megabytes_of_shared_memory_are_refused_by_ptxas),
+        cmocka_unit_test(variables_come_with_their_symbols),
+        cmocka_unit_test(unknown_variables_are_plan_errors),
         cmocka_unit_test(unknown_kernels_are_plan_errors),
         cmocka_unit_test(architectures_are_checked),
         cmocka_unit_test(options_of_the_user_apply),

@@ -225,6 +225,53 @@ static void reports_of_ptxas(void **state)
     assert_string_equal(log, "kernel.cu(1): warning #1: x\nptxas warning : w\n");
 }
 
+static void variables_of_ptx(void **state)
+{
+    (void)state;
+    static const char ptx[] =
+        ".version 9.0\n.target sm_90\n.address_size 64\n"
+        ".extern .func (.param .b32 r) vprintf\n(\n\t.param .b64 a\n)\n;\n"
+        ".extern .shared .align 16 .b8 dynamic[];\n"
+        "// .const .b8 not[4];\n"
+        ".visible .const .align 4 .b8 c[256];\n"
+        ".global .align 8 .f64 d = 0d4000000000000000;\n"
+        ".global .align 4 .b8 list[12] = {1, 0, 0, 0, 2};\n"
+        ".weak .global .align 16 .v4 .f32 v[2][3];\n"
+        ".global .texref t;\n"
+        ".extern .const .align 4 .u32 open[];\n"
+        ".global .align 1 .b8 $str[3] = {123, 59, 0};\n"
+        ".visible .entry k(.param .u64 p)\n{\n\t.local .b8 l[4];\n\t{ .reg .b32 t; }\n\tret;\n}\n"
+        ".section .debug_str\n{\n.b8 1,2;\n}\n"
+        ".global .u16 last;\n"
+        "\t.file\t1 \"kernel.cu\"\n";
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+        uint32_t flags;
+    } expected[] = {{"c", 256, RUNG_SYMBOL_CONST},  {"d", 8, 0},    {"list", 12, 0}, {"v", 96, 0},
+                    {"open", 0, RUNG_SYMBOL_CONST}, {"$str", 3, 0}, {"last", 2, 0}};
+    struct rung_symbol *symbols;
+    uint32_t n;
+    assert_true(nv_ptx_symbols(ptx, &symbols, &n));
+    assert_int_equal(n, sizeof(expected) / sizeof(*expected));
+    for (uint32_t i = 0; i < n; i++) {
+        assert_string_equal(symbols[i].symbol, expected[i].name);
+        assert_int_equal(symbols[i].bytes, expected[i].bytes);
+        assert_int_equal(symbols[i].flags, expected[i].flags);
+        assert_null(symbols[i].expression);
+        free((char *)symbols[i].symbol);
+    }
+    free(symbols);
+    for (size_t cut = 0; cut < sizeof(ptx); cut++) { /* every beginning can be read */
+        char part[sizeof(ptx)];
+        snprintf(part, sizeof(part), "%.*s", (int)cut, ptx);
+        assert_true(nv_ptx_symbols(part, &symbols, &n));
+        for (uint32_t i = 0; i < n; i++)
+            free((char *)symbols[i].symbol);
+        free(symbols);
+    }
+}
+
 static void logs_are_cut_in_the_middle(void **state)
 {
     (void)state;
@@ -254,17 +301,17 @@ static void names_and_sources_are_told_apart(void **state)
                                  "compilation of \"k.cu\".\n";
     char code[32], both[400];
     struct nv_buffer b = {0};
-    nv_diagnose(name, &q, code, &b);
+    nv_diagnose(name, &q, "headers", code, &b);
     assert_string_equal(code, "plan.error");
     support_contains(nv_text(&b), "identifier \"b\" is undefined");
     support_contains(nv_text(&b), "in the source: a<...>.");
     nv_free(&b);
     snprintf(both, sizeof(both), "%s%s", source, name);
-    nv_diagnose(both, &q, code, &b);
+    nv_diagnose(both, &q, "headers", code, &b);
     assert_string_equal(code, "compile.error");
     assert_string_equal(nv_text(&b), "k.cu(1): error: expected a \";\"\n  x\n\n");
     nv_free(&b);
-    nv_diagnose("", &q, code, &b);
+    nv_diagnose("", &q, "headers", code, &b);
     assert_string_equal(code, "compile.error");
     nv_free(&b);
 }
@@ -277,6 +324,7 @@ int main(void)
         cmocka_unit_test(entries_of_ptx),
         cmocka_unit_test(hostile_ptx_is_refused),
         cmocka_unit_test(reports_of_ptxas),
+        cmocka_unit_test(variables_of_ptx),
         cmocka_unit_test(logs_are_cut_in_the_middle),
         cmocka_unit_test(names_and_sources_are_told_apart),
     };

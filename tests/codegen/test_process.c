@@ -80,6 +80,17 @@ static void answers(void **state)
     alive();
 }
 
+static void children_find_what_was_prepared(void **state)
+{
+    (void)state;
+    struct rung_helper_response r;
+    expect("echo a", RUNG_HELPER_DONE, "a");
+    expect("prepared", RUNG_HELPER_DONE, "echo a");
+    expect("prepared", RUNG_HELPER_DONE, "prepared");
+    assert_int_equal(ask_limited("hang", 50, 0, 0, &r), RUNG_OK);
+    expect("prepared", RUNG_HELPER_DONE, "hang");
+}
+
 static void errors_of_serve_come_back(void **state)
 {
     (void)state;
@@ -227,6 +238,7 @@ int main(int argc, char **argv)
     HARNESS_HELPER(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers),
+        cmocka_unit_test(children_find_what_was_prepared),
         cmocka_unit_test(errors_of_serve_come_back),
         cmocka_unit_test(crashes_are_outcomes),
         cmocka_unit_test(hangs_are_killed_in_time),

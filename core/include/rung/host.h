@@ -53,6 +53,12 @@ struct rung_helper_ops {
     /* [main, in the forked child] No file can be opened. Response in call->arena. */
     int32_t (*serve)(void *state, struct rung_call *, struct rung_text request,
                      struct rung_text *response);
+    /*
+     * [main, in the helper, before a child is forked] Optional. Makes what children are to share.
+     * request: the one that was answered last, as hostile as ever; empty at first. May take its
+     * time: nobody waits but a request that comes meanwhile.
+     */
+    void (*prepare)(void *state, struct rung_text request);
 };
 
 struct rung_helper; /* opaque */

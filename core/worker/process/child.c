@@ -22,6 +22,7 @@
 
 /* Heap that a waiting child faults in ahead, beyond what it inherits. */
 #define SPARE_HEAP ((size_t)8 << 20)
+#define RESERVED (256ul << 20)          /* mappings of this size are address space kept free */
 #define OWN_STEP ((uintptr_t)512 << 10) /* between looks for a request */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -87,7 +88,7 @@ static void settle_memory(int in)
         unsigned long from, to;
         char mode[5];
         if (sscanf(line, "%lx-%lx %4s", &from, &to, mode) == 3 && !strcmp(mode, "rw-p") &&
-            to - from <= (256ul << 20) && !strstr(line, "[stack]"))
+            to - from < RESERVED && !strstr(line, "[stack]"))
             own_pages(from, to, in);
     }
     fclose(f);

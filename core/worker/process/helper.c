@@ -253,6 +253,7 @@ static struct rung_buf take_frame(struct helper *h, const struct process_frame *
     h->in = (struct rung_buf){0};
     if (taken.len > size)
         rung_buf_add(&h->in, taken.ptr + size, taken.len - size);
+    taken.len = size;
     return taken;
 }
 
@@ -279,24 +280,37 @@ static int32_t init_plugin(struct helper *h, const char *path, const char *name,
     return h->ops->init(host, args, err, &h->state);
 }
 
+/* Before a fork: the plugin may make what its children share. */
+static void prepare(struct helper *h, const struct rung_buf *last)
+{
+    size_t header = sizeof(struct process_frame);
+    struct rung_text request = {"", 0};
+    if (last->len > header)
+        request = (struct rung_text){last->ptr + header, last->len - header};
+    if (!h->child.pid && RUNG_HAS(h->ops, prepare) && h->ops->prepare)
+        h->ops->prepare(h->state, request);
+}
+
 /* The loop: answers, forks the next child while the opener works, waits. */
 static void serve_all(struct helper *h)
 {
     struct process_frame frame;
-    for (;;) {
+    struct rung_buf last = {0};
+    bool going = true;
+    while (going) {
+        prepare(h, &last);
+        rung_buf_free(&last);
         fork_ahead(h); /* a failure is told when a request needs the child */
         if (!next_frame(h, &frame))
             return;
         if (frame.type == PROCESS_REQUEST) {
-            struct rung_buf body = take_frame(h, &frame);
-            bool going = handle(h, &frame, body.ptr + sizeof(frame));
-            rung_buf_free(&body);
-            if (!going)
-                return;
+            last = take_frame(h, &frame);
+            going = handle(h, &frame, last.ptr + sizeof(frame));
         } else { /* a CANCEL that crossed the answer */
             rung_buf_drop(&h->in, sizeof(frame) + frame.length);
         }
     }
+    rung_buf_free(&last);
 }
 
 /* Descriptors: nothing but standard error, the socket, and an empty standard input. */

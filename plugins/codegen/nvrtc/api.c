@@ -138,6 +138,17 @@ static int32_t open_library(struct nv_api *api, const char *library, void **lib,
     return RUNG_OK;
 }
 
+/* What newer ones have; the slots stay NULL otherwise. */
+static void load_optional(struct nv_api *api, void *lib)
+{
+    void *status = dlsym(lib, "nvrtcGetPCHCreateStatus");
+    void *heap = dlsym(lib, "nvrtcGetPCHHeapSize");
+    if (status && heap) {
+        memcpy(&api->pch_status, &status, sizeof(status));
+        memcpy(&api->pch_heap, &heap, sizeof(heap));
+    }
+}
+
 int32_t nv_api_load(struct nv_api *api, const char *library, struct rung_error *err)
 {
     void *lib;
@@ -171,6 +182,7 @@ int32_t nv_api_load(struct nv_api *api, const char *library, struct rung_error *
                            "%s has no %s: CUDA 12 or newer is needed", api->path, symbols[i].name);
         memcpy(symbols[i].slot, &symbol, sizeof(symbol));
     }
+    load_optional(api, lib);
     if (api->version(&api->major, &api->minor) != NV_SUCCESS || api->major < 12)
         return nv_fail(err, RUNG_EUNAVAILABLE, "nvrtc.too_old",
                        "%s is NVRTC %d.%d: CUDA 12 or newer is needed", api->path, api->major,

@@ -33,6 +33,9 @@ struct nv_api {
     int (*log)(nv_program, char *);
     int (*add_name)(nv_program, const char *expression);
     int (*lowered_name)(nv_program, const char *expression, const char **name);
+    /* Of CUDA 12.8 and newer; NULL before. */
+    int (*pch_status)(nv_program);
+    int (*pch_heap)(size_t *bytes);
 };
 
 /*

@@ -140,3 +140,17 @@ uint32_t nv_get_count(struct nv_reader *r, size_t least)
     }
     return n;
 }
+
+const char *nv_skip_blank(const char *p)
+{
+    for (;;) {
+        p += strspn(p, " \t\r\n");
+        const char *end = p[0] == '/' && p[1] == '*' ? strstr(p + 2, "*/") : NULL;
+        if (p[0] == '/' && p[1] == '/')
+            p += strcspn(p, "\n");
+        else if (end)
+            p = end + 2;
+        else
+            return p;
+    }
+}

@@ -22,6 +22,9 @@ void nv_free(struct nv_buffer *b);
 /* "" when nothing was added. */
 const char *nv_text(const struct nv_buffer *b);
 
+/* Behind the blanks, line ends and comments of C++ at p. */
+const char *nv_skip_blank(const char *p);
+
 /* Numbers in native order; texts as a length, the bytes, and a NUL. */
 void nv_put_u32(struct nv_buffer *b, uint32_t value);
 void nv_put_u64(struct nv_buffer *b, uint64_t value);

@@ -1,5 +1,6 @@
 /* From NVRTC's log to what a model is told: see diagnose.h. */
 #include "diagnose.h"
+#include "names.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,88 +67,12 @@ static void split_log(const char *log, struct split *s)
     take_block(s, block, (size_t)(line - block));
 }
 
-/* ---- Kernels in a source -------------------------------------------------------------------- */
-
-static const char *skip_blank(const char *p)
-{
-    for (;;) {
-        p += strspn(p, " \t\r\n");
-        if (p[0] == '/' && p[1] == '/')
-            p += strcspn(p, "\n");
-        else if (p[0] == '/' && p[1] == '*' && strstr(p + 2, "*/"))
-            p = strstr(p + 2, "*/") + 2;
-        else
-            return p;
-    }
-}
-
-static size_t identifier(const char *p)
-{
-    size_t n = 0;
-    while (isalnum((unsigned char)p[n]) || p[n] == '_')
-        n++;
-    return isdigit((unsigned char)p[0]) ? 0 : n;
-}
-
-static const char *skip_parentheses(const char *p)
-{
-    int depth = 0;
-    for (; *p; p++) {
-        depth += *p == '(';
-        depth -= *p == ')';
-        if (!depth)
-            return p + 1;
-    }
-    return p;
-}
-
-/*
- * The name in a declaration behind __global__: the last identifier before a parenthesis, where
- * __launch_bounds__ and its like have parentheses of their own. Length 0 when there is none.
- */
-static const char *kernel_name(const char *p, size_t *length)
-{
-    *length = 0;
-    for (int words = 0; words < 16; words++) {
-        p = skip_blank(p);
-        size_t n = identifier(p);
-        if (!n)
-            return p;
-        const char *after = skip_blank(p + n);
-        if (*after == '(' && p[0] == '_' && p[1] == '_') {
-            p = skip_parentheses(after);
-        } else if (*after == '(') {
-            *length = n;
-            return p;
-        } else {
-            p = after;
-        }
-    }
-    return p;
-}
-
-static void list_kernels(const char *source, struct nv_buffer *out, int *count)
-{
-    for (const char *p = source; (p = strstr(p, "__global__")) && *count < 32; p += 10) {
-        size_t n;
-        const char *name = kernel_name(p + 10, &n);
-        if (!n || n > 200)
-            continue;
-        const char *before = p;
-        while (before > source && before[-1] != ';' && before[-1] != '}' && before[-1] != '{')
-            before--;
-        bool templated = contains(before, (size_t)(p - before), "template");
-        nv_printf(out, "%s%.*s%s", *count ? ", " : "", (int)n, name, templated ? "<...>" : "");
-        ++*count;
-    }
-}
-
 static void add_kernels(const struct nv_request *request, struct nv_buffer *out)
 {
     struct nv_buffer names = {0};
     int count = 0;
     for (uint32_t i = 0; i < request->n_files; i++)
-        list_kernels(request->files[i].text.ptr, &names, &count);
+        nv_list_kernels(request->files[i].text.ptr, &names, &count);
     if (count)
         nv_printf(out,
                   "__global__ functions in the source: %s. Use one of these names in the launch "
@@ -166,21 +91,93 @@ void nv_diagnose_name(const char *expression, const char *why, const struct nv_r
     add_kernels(request, out);
 }
 
-/* The compiler's first words about each wrong expression. */
+/* The variables that the plan may upload to, with the one that was probably meant. */
+static void add_variables(const char *wanted, const struct nv_request *request,
+                          struct nv_buffer *out)
+{
+    struct nv_names names = {.n = 0};
+    for (uint32_t i = 0; i < request->n_files; i++)
+        nv_list_variables(request->files[i].text.ptr, &names);
+    const struct rung_text *nearest = nv_nearest(&names, wanted);
+    if (nearest)
+        nv_printf(out, "Did you mean `%.*s`? ", (int)nearest->len, nearest->ptr);
+    for (uint32_t i = 0; i < names.n; i++)
+        nv_printf(out, "%s%.*s", i ? ", " : "__constant__ and __device__ variables in the source: ",
+                  (int)names.items[i].len, names.items[i].ptr);
+    nv_puts(out, names.n ? ". Name one with its namespace (ns::name).\n"
+                         : "The source has no __constant__ or __device__ variable.\n");
+}
+
+void nv_diagnose_symbol(const char *expression, const char *why, const struct nv_request *request,
+                        struct nv_buffer *out)
+{
+    nv_printf(out, "The plan uploads to `%s`, which %s.\n", expression, why);
+    add_variables(expression, request, out);
+}
+
+/* Where the expression stands that a block about a name is about; its length, 0 when none does. */
+static const char *block_expression(const char *block, size_t n, size_t *length)
+{
+    static const char mark[] = "nv_mangled_name ";
+    const char *at = memmem(block, n, mark, sizeof(mark) - 1);
+    const char *text = at ? at + sizeof(mark) - 1 : block;
+    const char *end = at ? memchr(text, '\n', (size_t)(block + n - text)) : text;
+    *length = (size_t)((end ? end : block + n) - text);
+    return text;
+}
+
+static const char *asked_symbol(const struct nv_request *request, const char *text, size_t n)
+{
+    for (uint32_t i = 0; i < request->n_symbols && n && text[0] == '&'; i++)
+        if (strlen(request->symbols[i]) == n - 1 && !memcmp(request->symbols[i], text + 1, n - 1))
+            return request->symbols[i];
+    return NULL;
+}
+
+static size_t block_length(const char *block)
+{
+    const char *next = strstr(block + 1, "\n" NAME_MAP);
+    return next ? (size_t)(next + 1 - block) : strlen(block);
+}
+
+/* The compiler's first words about each wrong expression: of kernels, or of variables. */
+static int tell_blocks(const char *names, const struct nv_request *request, bool variables,
+                       struct nv_buffer *out)
+{
+    int told = 0;
+    size_t n, length;
+    const char *last = NULL; /* the expression told last: NVRTC has two errors for one */
+    size_t n_last = 0;
+    for (const char *block = names; *block; block += n) {
+        n = block_length(block);
+        size_t line = strcspn(block, "\n");
+        const char *text = block_expression(block, n, &length);
+        const char *message = memmem(block, line, "error: ", 7);
+        const char *symbol = asked_symbol(request, text, length);
+        bool again = last && length == n_last && !memcmp(text, last, n_last);
+        if (variables != (symbol != NULL) || !message || again)
+            continue;
+        last = text;
+        n_last = length;
+        if (!told++)
+            nv_puts(out, variables
+                             ? "The plan uploads to variables that the source does not have:\n"
+                             : "The launch lines name kernels that the source does not have in "
+                               "that form:\n");
+        nv_printf(out, "  %.*s\n", (int)(block + line - message - 7), message + 7);
+        if (length)
+            nv_printf(out, "    in: %.*s\n", (int)length, text);
+        if (symbol)
+            add_variables(symbol, request, out);
+    }
+    return told;
+}
+
 static void tell_names(const char *names, const struct nv_request *request, struct nv_buffer *out)
 {
-    nv_puts(out, "The launch lines name kernels that the source does not have in that form:\n");
-    for (const char *line = names; *line;) {
-        size_t n = strcspn(line, "\n");
-        const char *message = memmem(line, n, "error: ", 7);
-        const char *pragma = memmem(line, n, "nv_mangled_name ", 16);
-        if (!strncmp(line, NAME_MAP, strlen(NAME_MAP)) && message)
-            nv_printf(out, "  %.*s\n", (int)(line + n - message - 7), message + 7);
-        else if (pragma)
-            nv_printf(out, "    in: %.*s\n", (int)(line + n - pragma - 16), pragma + 16);
-        line += n + (line[n] == '\n');
-    }
-    add_kernels(request, out);
+    if (tell_blocks(names, request, false, out))
+        add_kernels(request, out);
+    tell_blocks(names, request, true, out);
 }
 
 static void add_without(struct nv_buffer *out, const char *text, const char *word)
@@ -193,8 +190,8 @@ static void add_without(struct nv_buffer *out, const char *text, const char *wor
     nv_puts(out, text);
 }
 
-void nv_diagnose(const char *log, const struct nv_request *request, char code[32],
-                 struct nv_buffer *out)
+void nv_diagnose(const char *log, const struct nv_request *request, const char *offer,
+                 char code[32], struct nv_buffer *out)
 {
     struct split s = {0};
     split_log(log, &s);
@@ -206,11 +203,10 @@ void nv_diagnose(const char *log, const struct nv_request *request, char code[32
         /* The descriptor limit is how nothing outside can be read; the words mislead. */
         add_without(out, nv_text(&s.source), ": Too many open files");
         if (strstr(nv_text(&s.source), "open source file"))
-            nv_puts(out,
-                    "Only the files of this answer, CUDA's device headers (cuda_fp16.h, mma.h, "
-                    "cooperative_groups.h, cub, cuda/std/...) and the usual C headers can be "
-                    "included; host "
-                    "libraries and other files can't.\n");
+            nv_printf(out,
+                      "Only the files of this answer, %s can be included; host libraries and other "
+                      "files can't.\n",
+                      offer);
     }
     out->failed |= s.source.failed | s.names.failed;
     nv_free(&s.source);

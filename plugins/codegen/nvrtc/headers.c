@@ -1,4 +1,5 @@
-/* Filling the store: see headers.h. Choosing out of it is in includes.c. */
+/* Filling the store: see headers.h. Choosing out of it is in includes.c; texts of ours in stubs.c.
+ */
 #include "headers.h"
 #include "api.h"
 #include <dirent.h>
@@ -14,41 +15,6 @@
 
 enum { MAX_DEPTH = 12, MAX_FILES = 40000, MAX_FILE_BYTES = 2 << 20 };
 #define MAX_BYTES ((size_t)256 << 20)
-
-/* Host headers that a kernel file may include by habit: what it wants of them is in the prelude. */
-static const char *const empty_names[] = {
-    "cuda_runtime.h",
-    "cuda_runtime_api.h",
-    "device_launch_parameters.h",
-    "math.h",
-    "cmath",
-    "stdio.h",
-    "cstdio",
-    "stdlib.h",
-    "cstdlib",
-    "stdint.h",
-    "cstdint",
-    "stddef.h",
-    "cstddef",
-    "stdbool.h",
-    "float.h",
-    "cfloat",
-    "limits.h",
-    "climits",
-    "assert.h",
-    "cassert",
-    "string.h",
-    "cstring",
-    "algorithm",
-    "type_traits",
-    "limits",
-    "utility",
-    "iostream",
-    "inttypes.h",
-    "cinttypes",
-    "time.h",
-    "ctime",
-};
 
 /* Of a toolkit's include directory only what concerns device code: the rest is megabytes of
  * libraries. */
@@ -162,7 +128,7 @@ static void walk_toolkit(struct walk *w, const char *library, uint32_t rank)
     }
 }
 
-static bool add_item(struct nv_store *store, const char *name, const char *text, uint32_t rank)
+bool nv_store_add(struct nv_store *store, const char *name, const char *text, uint32_t rank)
 {
     if (store->n == store->cap) {
         size_t cap = store->cap ? store->cap * 2 : 256;
@@ -203,7 +169,7 @@ static int32_t read_files(struct nv_store *store, struct walk *w, struct rung_er
     for (size_t i = 0; i < w->n; i++) {
         struct found *f = &w->files[i];
         bool ok = read_into(f->path, at, f->size);
-        if (ok && !add_item(store, f->name, at, f->rank))
+        if (ok && !nv_store_add(store, f->name, at, f->rank))
             return nv_fail(err, RUNG_ENOMEM, "", "no memory for headers");
         at += f->size + 1;
     }
@@ -228,6 +194,22 @@ static void sort_unique(struct nv_store *store)
     store->n = kept;
 }
 
+const struct nv_header *nv_store_find(const struct nv_store *store, const char *name)
+{
+    size_t low = 0, high = store->n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int order = strcmp(name, store->items[mid].name);
+        if (order == 0)
+            return &store->items[mid];
+        if (order < 0)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return NULL;
+}
+
 static void free_walk(struct walk *w)
 {
     for (size_t i = 0; i < w->n; i++)
@@ -239,11 +221,7 @@ int32_t nv_store_fill(struct nv_store *store, const char *library, const char *c
                       uint32_t n_dirs, struct rung_error *err)
 {
     struct walk w = {0};
-    bool ok = add_item(store, NV_PRELUDE, nv_text_prelude_h, 0) &&
-              add_item(store, NV_STD, nv_text_std_h, 0) &&
-              add_item(store, "cuda.h", nv_text_cuda_h, 0);
-    for (size_t i = 0; i < sizeof(empty_names) / sizeof(*empty_names); i++)
-        ok = ok && add_item(store, empty_names[i], "\n", 0);
+    bool ok = nv_stubs_add(store);
     int32_t status = ok ? RUNG_OK : nv_fail(err, RUNG_ENOMEM, "", "no memory for headers");
     for (uint32_t i = 0; i < n_dirs && status == RUNG_OK; i++)
         if (!walk_dir(&w, dirs[i], "", i + 1, false, 0))
@@ -257,8 +235,11 @@ int32_t nv_store_fill(struct nv_store *store, const char *library, const char *c
                          MAX_FILES, MAX_BYTES >> 20);
     if (status == RUNG_OK)
         status = read_files(store, &w, err);
-    if (status == RUNG_OK)
+    if (status == RUNG_OK) {
         sort_unique(store);
+        if (!nv_stubs_trim(store))
+            status = nv_fail(err, RUNG_ENOMEM, "", "no memory for headers");
+    }
     free_walk(&w);
     return status;
 }

@@ -1,5 +1,6 @@
 /* Choosing the headers of one program out of the store: see headers.h. */
 #include "headers.h"
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,22 +65,6 @@ static void serve(struct collect *c, const char *name, const char *text)
     out->texts[out->n++] = text;
 }
 
-static const struct nv_header *find(const struct nv_store *store, const char *name)
-{
-    size_t low = 0, high = store->n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        int order = strcmp(name, store->items[mid].name);
-        if (order == 0)
-            return &store->items[mid];
-        if (order < 0)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return NULL;
-}
-
 /* `name` as seen from the file `path`, without . and ..; false when it leads out or is too long. */
 static bool join(const char *path, const char *name, char out[MAX_NAME])
 {
@@ -124,6 +109,15 @@ static bool served(const struct nv_includes *out, const char *name)
     return false;
 }
 
+/* Aliases stand in `made` as name, text, name, text. */
+static bool is_alias(const struct nv_includes *out, const char *name)
+{
+    for (int i = 0; i < out->n_made; i += 2)
+        if (!strcmp(out->made[i], name))
+            return true;
+    return false;
+}
+
 /* Serves a header's or file's text under its own name, once, and looks through it later. */
 static void serve_own(struct collect *c, const struct nv_file *file, const struct nv_header *header)
 {
@@ -134,8 +128,28 @@ static void serve_own(struct collect *c, const struct nv_file *file, const struc
     if (*seen)
         return;
     *seen = 1;
-    serve(c, name, text);
+    if (!is_alias(c->out, name)) /* NVRTC 12 refuses one name twice */
+        serve(c, name, text);
     push(c, name, text);
+}
+
+/* Keeps an allocation for nv_includes_free; NULL when memory is out. */
+static char *own(struct nv_includes *out, char *allocated)
+{
+    if (allocated && out->n_made == out->cap_made) {
+        size_t cap = (size_t)out->cap_made;
+        char **made = grow(out->made, &cap, sizeof(*made));
+        if (made) {
+            out->made = made;
+            out->cap_made = (int)cap;
+        }
+    }
+    if (!allocated || out->n_made == out->cap_made) {
+        free(allocated);
+        out->failed = true;
+        return NULL;
+    }
+    return out->made[out->n_made++] = allocated;
 }
 
 /*
@@ -147,12 +161,10 @@ static void serve_alias(struct collect *c, const char *written, const char *name
     size_t size = strlen(name) + sizeof("#include \"\"\n");
     if (served(c->out, written))
         return;
-    char *copy = strdup(written);
-    char *text = malloc(size);
-    if (!copy || !text) {
-        c->out->failed = true;
+    char *copy = own(c->out, strdup(written));
+    char *text = own(c->out, malloc(size));
+    if (!copy || !text)
         return;
-    }
     snprintf(text, size, "#include \"%s\"\n", name);
     serve(c, copy, text);
 }
@@ -161,7 +173,7 @@ static void serve_alias(struct collect *c, const char *written, const char *name
 static bool try_name(struct collect *c, const char *written, const char *name)
 {
     const struct nv_file *file = find_file(c->request, name);
-    const struct nv_header *header = file ? NULL : find(c->store, name);
+    const struct nv_header *header = file ? NULL : nv_store_find(c->store, name);
     if (!file && !header)
         return false;
     if (strcmp(written, name))
@@ -196,6 +208,31 @@ static bool read_name(const char *p, char out[MAX_NAME], bool *quoted)
     return true;
 }
 
+/*
+ * `#include NAME`, with `#define NAME <MACRO/rest>` in the same text, as Thrust has it: all of the
+ * store's headers that end with /rest, since what MACRO stands for is not known here.
+ */
+static void resolve_macro(struct collect *c, const char *text, const char *at)
+{
+    char define[MAX_NAME], name[MAX_NAME];
+    bool quoted;
+    at += strspn(at, " \t");
+    size_t n = strcspn(at, " \t\r\n");
+    if (!n || n > MAX_NAME - 16 || !(isalpha((unsigned char)*at) || *at == '_'))
+        return;
+    snprintf(define, sizeof(define), "define %.*s", (int)n, at);
+    const char *value = strstr(text, define);
+    if (!value || !read_name(value + strlen(define), name, &quoted) || quoted)
+        return;
+    const char *rest = strchr(name, '/');
+    size_t length = rest ? strlen(rest) : 0;
+    for (size_t i = 0; rest && i < c->store->n; i++) {
+        size_t all = strlen(c->store->items[i].name);
+        if (all > length && !strcmp(c->store->items[i].name + all - length, rest))
+            serve_own(c, NULL, &c->store->items[i]);
+    }
+}
+
 static void scan(struct collect *c, const char *path, const char *text, const char *word)
 {
     char name[MAX_NAME];
@@ -207,20 +244,12 @@ static void scan(struct collect *c, const char *path, const char *text, const ch
             after += 5;
         if (read_name(after, name, &quoted))
             resolve(c, path, name, quoted);
+        else if (p > text && p[-1] == '#')
+            resolve_macro(c, text, after);
     }
 }
 
-/* Reading NV_STD takes longer than reading a small kernel. */
-static bool mentions_std(const struct nv_request *request)
-{
-    for (uint32_t i = 0; i < request->n_files; i++)
-        if (strstr(request->files[i].text.ptr, "std::") ||
-            strstr(request->files[i].text.ptr, "namespace std"))
-            return true;
-    return false;
-}
-
-void nv_includes_collect(const struct nv_store *store, const struct nv_request *request,
+void nv_includes_collect(const struct nv_store *store, const struct nv_request *request, bool std,
                          struct nv_includes *out)
 {
     struct collect c = {.store = store, .request = request, .out = out};
@@ -231,8 +260,7 @@ void nv_includes_collect(const struct nv_store *store, const struct nv_request *
     }
     c.seen_files = c.seen + store->n;
     resolve(&c, "", NV_PRELUDE, false);
-    out->std = mentions_std(request);
-    if (out->std)
+    if (std)
         resolve(&c, "", NV_STD, false);
     push(&c, request->files[request->entry].path, request->files[request->entry].text.ptr);
     while (c.n_stack && !out->failed) {
@@ -241,4 +269,118 @@ void nv_includes_collect(const struct nv_store *store, const struct nv_request *
     }
     free(c.stack);
     free(c.seen);
+}
+
+void nv_includes_free(struct nv_includes *includes)
+{
+    for (int i = 0; i < includes->n_made; i++)
+        free(includes->made[i]);
+    free(includes->made);
+    free(includes->names);
+    free(includes->texts);
+    *includes = (struct nv_includes){0};
+}
+
+void nv_includes_tell_host(const struct nv_request *request, struct nv_buffer *out)
+{
+    char name[MAX_NAME];
+    bool quoted;
+    int n = 0;
+    for (uint32_t i = 0; i < request->n_files; i++)
+        for (const char *p = request->files[i].text.ptr; (p = strstr(p, "#include")) && n < 8; p++)
+            if (read_name(p + 8, name, &quoted) && !find_file(request, name) &&
+                nv_stub_is_host(name))
+                nv_printf(out, "%s<%s>", n++ ? ", " : "", name);
+    if (n)
+        nv_printf(
+            out,
+            " %s empty here, since only device code is compiled: leave host functions out; the "
+            "launch lines start the kernels.\n",
+            n == 1 ? "is" : "are");
+}
+
+/* ---- The head ------------------------------------------------------------------------------- */
+
+/* The name in the #include line at p; returns the line's end, or NULL when it is another line. */
+static const char *read_include(const char *p, char name[MAX_NAME], bool *quoted)
+{
+    if (*p++ != '#')
+        return NULL;
+    p += strspn(p, " \t");
+    if (strncmp(p, "include", 7))
+        return NULL;
+    p += 7 + strspn(p + 7, " \t");
+    if (*p == '(' || !read_name(p, name, quoted))
+        return NULL;
+    p += strlen(name) + 2;
+    p += strspn(p, " \t\r");
+    if (p[0] == '/' && p[1] == '/')
+        p += strcspn(p, "\n");
+    return *p == '\n' || !*p ? p : NULL;
+}
+
+/* Behind blanks and comments; NULL when the compiler would have a word to say about a comment. */
+static const char *skip_plain(const char *p)
+{
+    const char *end = nv_skip_blank(p);
+    while (p < end) {
+        const char *close = p[0] == '/' && p[1] == '*' ? strstr(p + 2, "*/") : NULL;
+        if (close) {
+            if (memmem(p + 2, (size_t)(close - p - 2), "/*", 2))
+                return NULL;
+            p = close + 2;
+        } else if (p[0] == '/') {
+            p += strcspn(p, "\n");
+            if (p[-1] == '\\' || (p[-1] == '\r' && p[-2] == '\\'))
+                return NULL;
+        } else {
+            p++;
+        }
+    }
+    return end;
+}
+
+/* Whether another file of the request takes the name of a header that others may include. */
+static bool shadows(const struct nv_store *store, const struct nv_request *request)
+{
+    for (uint32_t i = 0; i < request->n_files; i++)
+        if (i != request->entry && nv_store_find(store, request->files[i].path))
+            return true;
+    return false;
+}
+
+/* The store's header that `name` means in the entry file; NULL when a file of the request may be
+ * meant. */
+static const struct nv_header *plain_header(const struct nv_store *store,
+                                            const struct nv_request *request, const char *name)
+{
+    char joined[MAX_NAME];
+    if (find_file(request, name) ||
+        (join(request->files[request->entry].path, name, joined) && find_file(request, joined)))
+        return NULL;
+    return nv_store_find(store, name);
+}
+
+size_t nv_includes_head(const struct nv_store *store, const struct nv_request *request, char *out,
+                        size_t size)
+{
+    char name[MAX_NAME];
+    bool quoted;
+    size_t n = 0, worth = 0;
+    const char *p = request->files[request->entry].text.ptr;
+    if (shadows(store, request))
+        return 0;
+    while ((p = skip_plain(p)) && (p = read_include(p, name, &quoted))) {
+        const struct nv_header *header = plain_header(store, request, name);
+        if (!header)
+            break;
+        int added = snprintf(out + n, size - n, "#include %s%s%s\n", quoted ? "\"" : "<", name,
+                             quoted ? "\"" : ">");
+        if ((size_t)added >= size - n)
+            break;
+        n += (size_t)added;
+        worth = header->rank ? n : worth;
+    }
+    out[worth] = '\0';
+    return worth;
 }

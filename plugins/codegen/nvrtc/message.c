@@ -70,6 +70,7 @@ void nv_write_request(struct nv_buffer *b, const struct rung_compile_request *re
         nv_put_bytes(b, bundle->files[i].text.ptr, bundle->files[i].text.len);
     }
     put_list(b, request->expressions, request->n_expressions);
+    put_list(b, request->symbols, RUNG_HAS(request, n_symbols) ? request->n_symbols : 0);
 }
 
 bool nv_read_request(struct rung_text bytes, struct nv_request *q)
@@ -86,7 +87,16 @@ bool nv_read_request(struct rung_text bytes, struct nv_request *q)
         q->files[i].text = nv_get_bytes(&r);
     }
     q->expressions = get_list(&r, &q->n_expressions);
+    q->symbols = get_list(&r, &q->n_symbols);
     return q->files && !r.failed && q->entry < q->n_files;
+}
+
+void nv_request_free(struct nv_request *q)
+{
+    free(q->files);
+    free(q->expressions);
+    free(q->symbols);
+    *q = (struct nv_request){0};
 }
 
 /* ---- Results -------------------------------------------------------------------------------- */
@@ -107,6 +117,14 @@ static void put_kernel(struct nv_buffer *b, const struct rung_kernel *k)
     }
 }
 
+static void put_symbol(struct nv_buffer *b, const struct rung_symbol *s)
+{
+    nv_put_u32(b, s->flags);
+    nv_put_text(b, s->expression ? s->expression : "");
+    nv_put_text(b, s->symbol);
+    nv_put_u64(b, s->bytes);
+}
+
 static void put_artifact(struct nv_buffer *b, const struct rung_artifact *a)
 {
     nv_put_text(b, a->compiler);
@@ -119,6 +137,9 @@ static void put_artifact(struct nv_buffer *b, const struct rung_artifact *a)
     nv_put_u32(b, a->n_kernels);
     for (uint32_t i = 0; i < a->n_kernels; i++)
         put_kernel(b, &a->kernels[i]);
+    nv_put_u32(b, a->n_symbols);
+    for (uint32_t i = 0; i < a->n_symbols; i++)
+        put_symbol(b, &a->symbols[i]);
 }
 
 void nv_write_result(struct nv_buffer *b, const struct rung_compile_result *result)
@@ -175,6 +196,15 @@ static void get_kernel(struct reading *in, struct rung_kernel *k)
     k->params = params;
 }
 
+static void get_symbol(struct reading *in, struct rung_symbol *s)
+{
+    *s = (struct rung_symbol){.struct_size = sizeof(*s), .flags = nv_get_u32(&in->r)};
+    const char *expression = copy_text(in);
+    s->expression = expression[0] ? expression : NULL;
+    s->symbol = copy_text(in);
+    s->bytes = nv_get_u64(&in->r);
+}
+
 static struct rung_artifact *get_artifact(struct reading *in)
 {
     struct rung_artifact *a = claim(in, 1, sizeof(*a));
@@ -199,6 +229,11 @@ static struct rung_artifact *get_artifact(struct reading *in)
     for (uint32_t i = 0; kernels && i < a->n_kernels; i++)
         get_kernel(in, &kernels[i]);
     a->kernels = kernels;
+    a->n_symbols = nv_get_count(&in->r, 30);
+    struct rung_symbol *symbols = claim(in, a->n_symbols, sizeof(*symbols));
+    for (uint32_t i = 0; symbols && i < a->n_symbols; i++)
+        get_symbol(in, &symbols[i]);
+    a->symbols = symbols;
     return a;
 }
 

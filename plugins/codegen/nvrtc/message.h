@@ -32,8 +32,10 @@ struct nv_request {
     uint32_t entry; /* index of the file to compile */
     uint32_t n_files;
     uint32_t n_expressions;
+    uint32_t n_symbols;
     struct nv_file *files;
     const char **expressions;
+    const char **symbols; /* variables: "ns::c_w" */
 };
 
 void nv_write_settings(struct nv_buffer *b, const struct nv_settings *settings);
@@ -41,7 +43,9 @@ void nv_write_settings(struct nv_buffer *b, const struct nv_settings *settings);
 bool nv_read_settings(struct rung_text bytes, struct nv_settings *settings);
 
 void nv_write_request(struct nv_buffer *b, const struct rung_compile_request *request);
+/* Its texts are borrowed from the bytes, its arrays are its own: see nv_request_free. */
 bool nv_read_request(struct rung_text bytes, struct nv_request *request);
+void nv_request_free(struct nv_request *request);
 
 /* An answer is written from the plain ABI structs and read back into them, in the call's arena. */
 void nv_write_result(struct nv_buffer *b, const struct rung_compile_result *result);

@@ -183,3 +183,109 @@ bool nv_ptx_kernel(const char *ptx, struct rung_kernel *kernel)
     kernel->max_threads = read_max_threads(p);
     return true;
 }
+
+/* ---- Variables ------------------------------------------------------------------------------ */
+
+/* Behind the `;` or the `{...}` that ends the statement at p. */
+static const char *skip_statement(const char *p)
+{
+    for (int depth = 0; *p; p++) {
+        if (p[0] == '/' && p[1] == '/') {
+            p += strcspn(p, "\n");
+            p -= !*p;
+        } else if (*p == '"') {
+            p += 1 + strcspn(p + 1, "\"\n");
+            p -= !*p;
+        } else if (*p == '{') {
+            depth++;
+        } else if ((*p == '}' && --depth <= 0 && p[1] != ';') || (*p == ';' && depth <= 0)) {
+            return p + 1;
+        }
+    }
+    return p;
+}
+
+/* ".v4" -> 4 */
+static uint64_t vector_length(const char *p, size_t n)
+{
+    return n == 3 && p[1] == 'v' && strchr("248", p[2]) ? (uint64_t)(p[2] - '0') : 0;
+}
+
+/* The product of the lengths in brackets behind a name; 0 when one is left out or absurd. */
+static uint64_t array_length(const char *p)
+{
+    uint64_t product = 1;
+    for (p = skip(p); *p == '['; p = skip(p)) {
+        char *end;
+        unsigned long long n = strtoull(p + 1, &end, 10);
+        if (*end != ']' || n > ((uint64_t)1 << 40) || (n && product > ((uint64_t)1 << 40) / n))
+            return 0;
+        product *= n;
+        p = end + 1;
+    }
+    return product;
+}
+
+/*
+ * `[.visible] .const [.align N] [.v4] .type name[count]`: true when the statement at p is one of
+ * these. The name is borrowed: *name, *length.
+ */
+static bool read_variable(const char *p, struct rung_symbol *symbol, const char **name,
+                          size_t *length)
+{
+    struct rung_kernel_param element = {0};
+    uint64_t vector = 1;
+    bool placed = false, typed = false;
+    for (;;) {
+        p = skip(p);
+        size_t n = word_length(p);
+        if (!n || is_word(p, n, ".entry") || is_word(p, n, ".func"))
+            return false;
+        if (*p != '.' && (*p < '0' || *p > '9')) {
+            *name = p;
+            *length = n;
+            symbol->bytes = element.size * vector * array_length(p + n);
+            return placed && typed;
+        }
+        if (is_word(p, n, ".const") || is_word(p, n, ".global")) {
+            placed = true;
+            symbol->flags = p[1] == 'c' ? RUNG_SYMBOL_CONST : 0;
+        } else if (vector_length(p, n)) {
+            vector = vector_length(p, n);
+        } else if (!typed) {
+            typed = read_type(p, n, &element);
+        }
+        p += n;
+    }
+}
+
+bool nv_ptx_symbols(const char *ptx, struct rung_symbol **symbols, uint32_t *n)
+{
+    uint32_t cap = 0;
+    *symbols = NULL;
+    *n = 0;
+    for (const char *p = skip(ptx); *p; p = skip(p)) {
+        struct rung_symbol symbol = {.struct_size = sizeof(symbol)};
+        const char *name;
+        size_t length, word = word_length(p);
+        if (is_word(p, word, ".version") || is_word(p, word, ".target") ||
+            is_word(p, word, ".address_size") || is_word(p, word, ".file") || *p == '@') {
+            p += strcspn(p, "\n"); /* these end with their line */
+            continue;
+        }
+        if (read_variable(p, &symbol, &name, &length)) {
+            if (*n == cap) {
+                cap = cap ? cap * 2 : 16;
+                struct rung_symbol *bigger = realloc(*symbols, cap * sizeof(symbol));
+                if (!bigger)
+                    return false;
+                *symbols = bigger;
+            }
+            if (!(symbol.symbol = strndup(name, length)))
+                return false;
+            (*symbols)[(*n)++] = symbol;
+        }
+        p = skip_statement(p);
+    }
+    return true;
+}

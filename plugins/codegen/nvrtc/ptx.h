@@ -4,6 +4,7 @@
 
 #include <rung/bundle.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * Fills n_params, params, param_bytes and max_threads of kernel from the `.entry` named
@@ -12,5 +13,12 @@
  * alignment.
  */
 bool nv_ptx_kernel(const char *ptx, struct rung_kernel *kernel);
+
+/*
+ * The variables of module scope in .global and .const, in the order of the text, without those of
+ * other spaces and without opaque ones (textures): symbol and bytes are set (0 for an array without
+ * a length), expression is NULL. *symbols is malloc'ed, its names too. false when memory is out.
+ */
+bool nv_ptx_symbols(const char *ptx, struct rung_symbol **symbols, uint32_t *n);
 
 #endif

@@ -1,68 +1,22 @@
 /*
- * Compiling, in the helper: init loads NVRTC, reads the headers and compiles once, so that every
- * library is loaded and every table built before a child is forked; serve runs in the child, where
- * nothing can be opened, and frees nothing that the child's end frees.
+ * Serving, in the helper: init loads NVRTC, reads the headers and compiles once, so that every
+ * library is loaded and every table built before a child is forked; prepare makes precompiled
+ * headers between requests; serve runs in the child, where nothing can be opened, and frees nothing
+ * that the child's end frees.
  */
 #include "serve.h"
-#include "api.h"
 #include "diagnose.h"
-#include "headers.h"
+#include "names.h"
+#include "program.h"
 #include "ptx.h"
 #include "ptxas.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { MAX_OPTIONS = 48, STATIC_SHARED = 49152 };
+enum { STATIC_SHARED = 49152 };
 
-struct helper {
-    const struct rung_host *host;
-    struct nv_api api;
-    struct nv_settings settings;
-    struct nv_store store;
-    char compiler[32]; /* "nvrtc 13.0" */
-};
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* One compile; everything in it lives until the process ends. */
-struct job {
-    const struct helper *h;
-    const struct nv_request *request;
-    nv_program program;
-    int result;
-    char *log;
-    uint64_t compile_ns;
-};
-
-/* ---- Compiling ------------------------------------------------------------------------------ */
-
-static int run_compiler(struct job *job, bool with_std)
-{
-    const struct nv_settings *s = &job->h->settings;
-    char arch[64], std[32];
-    const char *options[MAX_OPTIONS] = {arch, std, "-default-device", "-lineinfo",
-                                        "--pre-include=" NV_PRELUDE};
-    int n = 5;
-    snprintf(arch, sizeof(arch), "--gpu-architecture=%s", job->request->arch);
-    snprintf(std, sizeof(std), "-std=%s", s->std);
-    if (with_std)
-        options[n++] = "--pre-include=" NV_STD;
-    if (job->request->want_cubin)
-        options[n++] = "-Xptxas=-v";
-    for (uint32_t i = 0; i < s->n_options && n < MAX_OPTIONS; i++)
-        options[n++] = s->options[i];
-    uint64_t start = now_ns();
-    int result = job->h->api.compile(job->program, n, options);
-    job->compile_ns = now_ns() - start;
-    return result;
-}
+/* ---- The answer ----------------------------------------------------------------------------- */
 
 static char *fetch(int (*size_of)(nv_program, size_t *), int (*get)(nv_program, char *),
                    nv_program program, size_t *n)
@@ -73,43 +27,9 @@ static char *fetch(int (*size_of)(nv_program, size_t *), int (*get)(nv_program, 
     char *bytes = calloc(size + 1, 1);
     if (bytes && size && get(program, bytes) != NV_SUCCESS)
         size = 0;
-    if (n)
-        *n = bytes ? size : 0;
+    *n = bytes ? size : 0;
     return bytes;
 }
-
-/* RUNG_OK with job->result and job->log set. */
-static int32_t compile(struct job *job, struct rung_error *err)
-{
-    const struct nv_api *api = &job->h->api;
-    const struct nv_file *entry = &job->request->files[job->request->entry];
-    struct nv_includes inc = {0};
-    nv_includes_collect(&job->h->store, job->request, &inc);
-    if (inc.failed)
-        return nv_fail(err, RUNG_ENOMEM, "", "out of memory for headers");
-    int result =
-        api->create(&job->program, entry->text.ptr, entry->path, inc.n, inc.texts, inc.names);
-    for (uint32_t i = 0; i < job->request->n_expressions && result == NV_SUCCESS; i++)
-        result = api->add_name(job->program, job->request->expressions[i]);
-    if (result != NV_SUCCESS)
-        return nv_fail(err, result == NV_OUT_OF_MEMORY ? RUNG_ENOMEM : RUNG_EINTERNAL,
-                       "nvrtc.program", "NVRTC can't take the program: %s",
-                       api->error_string(result));
-    job->result = run_compiler(job, inc.std);
-    if (job->result == NV_OUT_OF_MEMORY)
-        return nv_fail(err, RUNG_ENOMEM, "", "the compiler ran out of memory");
-    job->log = fetch(api->log_size, api->log, job->program, NULL);
-    if (!job->log)
-        return nv_fail(err, RUNG_ENOMEM, "", "out of memory for the compiler's log");
-    if (job->result != NV_SUCCESS && strstr(job->log, "catastrophic error: out of memory"))
-        return nv_fail(err, RUNG_ENOMEM, "", "the compiler ran out of memory");
-    if (job->result == NV_INVALID_OPTION)
-        return nv_fail(err, RUNG_EUNSUPPORTED, "nvrtc.option", "%s refuses %s or an option: %.400s",
-                       job->h->compiler, job->request->arch, job->log);
-    return RUNG_OK;
-}
-
-/* ---- The answer ----------------------------------------------------------------------------- */
 
 /* Both forms of the code, as far as they are wanted. */
 struct codes {
@@ -120,9 +40,9 @@ struct codes {
     char ptx_arch[32];
 };
 
-static int32_t take_codes(const struct job *job, struct codes *c, struct rung_error *err)
+static int32_t take_codes(const struct nv_job *job, struct codes *c, struct rung_error *err)
 {
-    const struct nv_api *api = &job->h->api;
+    const struct nv_api *api = &job->tools->api;
     const char *number = strchr(job->request->arch, '_');
     c->ptx = fetch(api->ptx_size, api->ptx, job->program, &c->n_ptx);
     if (!c->ptx)
@@ -145,7 +65,7 @@ static int32_t take_codes(const struct job *job, struct codes *c, struct rung_er
 }
 
 /* NULL, and out filled, when an expression names something that is no kernel. */
-static struct rung_kernel *take_kernels(const struct job *job, const struct codes *c,
+static struct rung_kernel *take_kernels(const struct nv_job *job, const struct codes *c,
                                         struct nv_buffer *out)
 {
     const struct nv_request *q = job->request;
@@ -158,7 +78,7 @@ static struct rung_kernel *take_kernels(const struct job *job, const struct code
         struct rung_kernel *k = &kernels[i];
         k->struct_size = sizeof(*k);
         k->expression = q->expressions[i];
-        if (job->h->api.lowered_name(job->program, k->expression, &k->symbol) != NV_SUCCESS ||
+        if (job->tools->api.lowered_name(job->program, k->expression, &k->symbol) != NV_SUCCESS ||
             !k->symbol || !nv_ptx_kernel(c->ptx, k)) {
             nv_diagnose_name(k->expression, "is not a __global__ function", q, out);
             return NULL;
@@ -168,13 +88,68 @@ static struct rung_kernel *take_kernels(const struct job *job, const struct code
     return kernels;
 }
 
+/* The index of what the expression names; n when it is no variable. */
+static uint32_t find_symbol(const struct nv_job *job, const char *expression,
+                            const struct rung_symbol *found, uint32_t n)
+{
+    const char *name = NULL;
+    char *address = nv_symbol_address(expression);
+    uint32_t at = n;
+    if (address && job->tools->api.lowered_name(job->program, address, &name) == NV_SUCCESS && name)
+        for (at = 0; at < n && strcmp(found[at].symbol, name); at++)
+            ;
+    free(address);
+    return at;
+}
+
+/*
+ * Every variable of module scope, those first that were asked for. false, and out filled, when one
+ * asked for is none.
+ */
+static bool take_symbols(const struct nv_job *job, const struct codes *c,
+                         struct rung_artifact *artifact, struct nv_buffer *out)
+{
+    const struct nv_request *q = job->request;
+    struct rung_symbol *found = NULL;
+    uint32_t n;
+    if (!nv_ptx_symbols(c->ptx, &found, &n)) {
+        out->failed = true;
+        return false;
+    }
+    struct rung_symbol *all = calloc(n + q->n_symbols + 1, sizeof(*all));
+    if (!all) {
+        out->failed = true;
+        return false;
+    }
+    for (uint32_t i = 0; i < q->n_symbols; i++) {
+        bool whole = nv_is_variable(q->symbols[i]);
+        uint32_t at = whole ? find_symbol(job, q->symbols[i], found, n) : n;
+        if (at == n) {
+            nv_diagnose_symbol(q->symbols[i], "is no __constant__ or __device__ variable", q, out);
+            return false;
+        }
+        all[i] = found[at];
+        all[i].expression = q->symbols[i];
+    }
+    artifact->n_symbols = q->n_symbols;
+    for (uint32_t i = 0; i < n; i++) {
+        bool asked = false;
+        for (uint32_t k = 0; k < q->n_symbols && !asked; k++)
+            asked = !strcmp(all[k].symbol, found[i].symbol);
+        if (!asked)
+            all[artifact->n_symbols++] = found[i];
+    }
+    artifact->symbols = all;
+    return true;
+}
+
 /* The result as bytes in the call's arena. */
-static int32_t respond(const struct helper *h, struct rung_call *call,
+static int32_t respond(const struct nv_tools *tools, struct rung_call *call,
                        const struct rung_compile_result *result, struct rung_text *response)
 {
     struct nv_buffer b = {0};
     nv_write_result(&b, result);
-    char *copy = b.failed ? NULL : h->host->alloc(h->host, call->arena, b.len + 1, 1);
+    char *copy = b.failed ? NULL : tools->host->alloc(tools->host, call->arena, b.len + 1, 1);
     if (!copy)
         return nv_fail(call->error, RUNG_ENOMEM, "", "out of memory for the result");
     memcpy(copy, b.ptr, b.len);
@@ -187,13 +162,13 @@ static struct rung_text as_text(const struct nv_buffer *b)
     return (struct rung_text){nv_text(b), b->len};
 }
 
-static int32_t answer_failure(struct job *job, struct rung_call *call,
+static int32_t answer_failure(struct nv_job *job, struct rung_call *call,
                               struct rung_compile_result *result, struct rung_text *response)
 {
     struct nv_buffer text = {0}, cut = {0};
     uint32_t shared = nv_ptxas_most_shared(job->log);
     nv_ptxas_strip(job->log);
-    nv_diagnose(job->log, job->request, result->code, &text);
+    nv_diagnose(job->log, job->request, nv_store_offer(&job->tools->store), result->code, &text);
     if (!text.len && shared > STATIC_SHARED)
         nv_printf(&text,
                   "ptxas: a kernel uses %u bytes of static shared memory; %d is the most. Use "
@@ -201,15 +176,16 @@ static int32_t answer_failure(struct job *job, struct rung_call *call,
                   "memory (`extern __shared__`, with shared= in the launch line).\n",
                   shared, STATIC_SHARED);
     else if (!text.len)
-        nv_printf(&text, "NVRTC: %s\n", job->h->api.error_string(job->result));
-    nv_add_cut(&cut, nv_text(&text), text.len, job->h->settings.log_limit);
+        nv_printf(&text, "NVRTC: %s\n", job->tools->api.error_string(job->result));
+    nv_add_cut(&cut, nv_text(&text), text.len, job->tools->settings.log_limit);
+    nv_includes_tell_host(job->request, &cut);
     if (text.failed || cut.failed)
         return nv_fail(call->error, RUNG_ENOMEM, "", "out of memory for the compiler's log");
     result->log = as_text(&cut);
-    return respond(job->h, call, result, response);
+    return respond(job->tools, call, result, response);
 }
 
-static int32_t answer_code(struct job *job, struct rung_call *call,
+static int32_t answer_code(struct nv_job *job, struct rung_call *call,
                            struct rung_compile_result *result, struct rung_text *response)
 {
     struct codes codes = {0};
@@ -219,29 +195,30 @@ static int32_t answer_code(struct job *job, struct rung_call *call,
     if (status != RUNG_OK)
         return status;
     struct rung_kernel *kernels = NULL;
-    if (codes.n_ptx > job->h->settings.ptx_limit) {
+    if (codes.n_ptx > job->tools->settings.ptx_limit) {
         snprintf(result->code, sizeof(result->code), "compile.too_large");
         nv_printf(&text,
                   "The kernel compiles to %zu bytes of PTX; the limit is %llu. Unroll less "
                   "(`#pragma unroll 4` or "
                   "none on outer loops) or use fewer template instances.\n",
-                  codes.n_ptx, (unsigned long long)job->h->settings.ptx_limit);
-    } else if (!(kernels = take_kernels(job, &codes, &text))) {
+                  codes.n_ptx, (unsigned long long)job->tools->settings.ptx_limit);
+    } else if (!(kernels = take_kernels(job, &codes, &text)) ||
+               !take_symbols(job, &codes, &artifact, &text)) {
         snprintf(result->code, sizeof(result->code), "plan.error");
     } else {
         nv_ptxas_strip(job->log);
-        nv_add_cut(&text, job->log, strlen(job->log), job->h->settings.log_limit);
+        nv_add_cut(&text, job->log, strlen(job->log), job->tools->settings.log_limit);
         artifact.n_codes = codes.n;
         artifact.codes = codes.list;
         artifact.n_kernels = job->request->n_expressions;
         artifact.kernels = kernels;
-        artifact.compiler = job->h->compiler;
+        artifact.compiler = job->tools->compiler;
         result->artifact = &artifact;
     }
     if (text.failed)
         return nv_fail(call->error, RUNG_ENOMEM, "", "out of memory for the result");
     result->log = as_text(&text);
-    return respond(job->h, call, result, response);
+    return respond(job->tools, call, result, response);
 }
 
 /* ---- The extension -------------------------------------------------------------------------- */
@@ -250,12 +227,12 @@ static int32_t serve(void *state, struct rung_call *call, struct rung_text reque
                      struct rung_text *response)
 {
     struct nv_request q;
-    struct job job = {.h = state, .request = &q};
+    struct nv_job job = {.tools = state, .request = &q};
     struct rung_compile_result result = {.struct_size = sizeof(result)};
     if (!nv_read_request(request, &q))
         return nv_fail(call->error, RUNG_EINTERNAL, "nvrtc.protocol",
                        "the compile request is garbled");
-    int32_t status = compile(&job, call->error);
+    int32_t status = nv_job_compile(&job, true, call->error);
     if (status != RUNG_OK)
         return status;
     result.compile_ns = job.compile_ns;
@@ -264,29 +241,44 @@ static int32_t serve(void *state, struct rung_call *call, struct rung_text reque
     return answer_code(&job, call, &result, response);
 }
 
-/* Compiles a little kernel to PTX and to CUBIN: libraries load and tables are built. */
-static int32_t warm_up(struct helper *h, struct rung_error *err)
+/* Between requests: what the last one would have been faster with. */
+static void prepare(void *state, struct rung_text request)
 {
+    struct nv_tools *tools = state;
+    struct nv_request q = {0};
+    struct nv_buffer said = {0};
+    bool read = request.len && nv_read_request(request, &q);
+    nv_pch_prepare(tools, read ? &q : NULL, &said);
+    if (said.len && !said.failed)
+        tools->host->log(tools->host, RUNG_LOG_DEBUG, nv_text(&said));
+    nv_free(&said);
+    nv_request_free(&q);
+}
+
+/* Compiles a little kernel to PTX and to CUBIN: libraries load and tables are built. */
+static int32_t warm_up(struct nv_tools *tools, struct rung_error *err)
+{
+    const struct nv_api *api = &tools->api;
     int n = 0;
-    if (h->api.n_archs(&n) != NV_SUCCESS || n <= 0 || n > 256)
+    if (api->n_archs(&n) != NV_SUCCESS || n <= 0 || n > 256)
         return nv_fail(err, RUNG_EUNAVAILABLE, "nvrtc.broken", "%s names no architecture",
-                       h->api.path);
+                       api->path);
     int archs[256];
     char arch[32];
-    h->api.archs(archs);
+    api->archs(archs);
     struct nv_file file = {"warm.cu", {"__global__ void warm(float *p) { *p = 1; }", 42}};
     for (int cubin = 0; cubin < 2; cubin++) {
         snprintf(arch, sizeof(arch), "%s_%d", cubin ? "sm" : "compute", archs[n - 1]);
         struct nv_request q = {
             .arch = arch, .want_cubin = (uint32_t)cubin, .n_files = 1, .files = &file};
-        struct job job = {.h = h, .request = &q};
-        int32_t status = compile(&job, err);
+        struct nv_job job = {.tools = tools, .request = &q};
+        int32_t status = nv_job_compile(&job, false, err);
         if (status != RUNG_OK)
             return status;
         if (job.result != NV_SUCCESS)
             return nv_fail(err, RUNG_EUNAVAILABLE, "nvrtc.broken", "%s can't compile: %s: %.400s",
-                           h->api.path, h->api.error_string(job.result), job.log);
-        h->api.destroy(&job.program);
+                           api->path, api->error_string(job.result), job.log);
+        api->destroy(&job.program);
         free(job.log);
     }
     return RUNG_OK;
@@ -295,24 +287,32 @@ static int32_t warm_up(struct helper *h, struct rung_error *err)
 static int32_t init(const struct rung_host *host, struct rung_text args, struct rung_error *err,
                     void **state)
 {
-    struct helper *h = calloc(1, sizeof(*h));
+    struct nv_tools *tools = calloc(1, sizeof(*tools));
     char *copy = malloc(args.len + 1);
-    if (!h || !copy)
+    char why[100];
+    if (!tools || !copy)
         return nv_fail(err, RUNG_ENOMEM, "", "out of memory");
     memcpy(copy, args.ptr, args.len);
     copy[args.len] = '\0';
-    h->host = host;
-    if (!nv_read_settings((struct rung_text){copy, args.len}, &h->settings))
+    tools->host = host;
+    if (!nv_read_settings((struct rung_text){copy, args.len}, &tools->settings))
         return nv_fail(err, RUNG_EINTERNAL, "nvrtc.protocol",
                        "the compile helper's settings are garbled");
-    int32_t status = nv_api_load(&h->api, h->settings.library, err);
+    int32_t status = nv_api_load(&tools->api, tools->settings.library, err);
     if (status != RUNG_OK)
         return status;
-    snprintf(h->compiler, sizeof(h->compiler), "nvrtc %d.%d", h->api.major, h->api.minor);
-    status = nv_store_fill(&h->store, h->api.path, h->settings.headers, h->settings.n_headers, err);
+    snprintf(tools->compiler, sizeof(tools->compiler), "nvrtc %d.%d", tools->api.major,
+             tools->api.minor);
+    status = nv_store_fill(&tools->store, tools->api.path, tools->settings.headers,
+                           tools->settings.n_headers, err);
     if (status == RUNG_OK)
-        status = warm_up(h, err);
-    *state = h;
+        status = warm_up(tools, err);
+    if (status == RUNG_OK) {
+        nv_pch_init(tools, why);
+        host->log(host, RUNG_LOG_DEBUG, why);
+        host->log(host, RUNG_LOG_DEBUG, nv_store_offer(&tools->store));
+    }
+    *state = tools;
     return status;
 }
 
@@ -320,4 +320,5 @@ const struct rung_helper_ops nv_helper_ops = {
     .struct_size = sizeof(struct rung_helper_ops),
     .init = init,
     .serve = serve,
+    .prepare = prepare,
 };

@@ -59,6 +59,8 @@ static void eat(void)
     }
 }
 
+static char prepared[64];
+
 static int32_t serve(void *state, struct rung_call *call, struct rung_text request,
                      struct rung_text *out)
 {
@@ -66,6 +68,8 @@ static int32_t serve(void *state, struct rung_call *call, struct rung_text reque
     (void)state;
     if (!strncmp(request.ptr, "echo ", 5))
         return say(call, request.ptr + 5, request.len - 5, out);
+    if (!strcmp(request.ptr, "prepared"))
+        return say(call, prepared, strlen(prepared), out);
     if (!strcmp(request.ptr, "crash"))
         abort();
     if (!strcmp(request.ptr, "exit"))
@@ -99,8 +103,15 @@ static int32_t serve(void *state, struct rung_call *call, struct rung_text reque
     return say(call, text, strlen(text), out);
 }
 
+/* What later children find: the request before theirs. */
+static void prepare(void *state, struct rung_text request)
+{
+    (void)state;
+    snprintf(prepared, sizeof(prepared), "%.*s", (int)request.len, request.ptr);
+}
+
 static const struct rung_helper_ops helper = {
-    .struct_size = sizeof(helper), .init = init, .serve = serve};
+    .struct_size = sizeof(helper), .init = init, .serve = serve, .prepare = prepare};
 
 static int32_t compile(void *self, struct rung_call *call,
                        const struct rung_compile_request *request,
