@@ -1,8 +1,17 @@
 #include "base/diag.h"
+#include "base/die.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static void add_item(struct rung_diags *diags, const char *file, int line, const char *message)
+{
+    diags->items = rung_xrealloc(diags->items, (diags->n + 1) * sizeof *diags->items);
+    diags->items[diags->n++] = (struct rung_diag_item){
+        .file = file ? rung_xstrdup(file) : NULL, .line = line, .message = rung_xstrdup(message)};
+}
 
 void rung_diag(struct rung_diags *diags, const char *file, int line, const char *format, ...)
 {
@@ -17,7 +26,7 @@ void rung_diag(struct rung_diags *diags, const char *file, int line, const char 
     va_end(args);
     rung_buf_puts(&diags->text, message);
     rung_buf_putc(&diags->text, '\n');
-    diags->n++;
+    add_item(diags, file, line, message);
 }
 
 void rung_diag_unknown(struct rung_diags *diags, const struct rung_node *group, const char *what,
@@ -44,5 +53,10 @@ void rung_diag_unknown(struct rung_diags *diags, const struct rung_node *group, 
 void rung_diags_free(struct rung_diags *diags)
 {
     rung_buf_free(&diags->text);
-    diags->n = 0;
+    for (size_t i = 0; i < diags->n; i++) {
+        free(diags->items[i].file);
+        free(diags->items[i].message);
+    }
+    free(diags->items);
+    *diags = (struct rung_diags){0};
 }

@@ -7,9 +7,16 @@
 #include "base/node.h"
 #include "base/text.h"
 
+struct rung_diag_item {
+    char *file; /* NULL: no place */
+    int line;   /* 0: no line */
+    char *message;
+};
+
 struct rung_diags {
     struct rung_buf text; /* "file:line: message\n" each */
     size_t n;
+    struct rung_diag_item *items; /* n of them, the same faults in parts */
 };
 
 /* Adds one fault. file may be NULL (no place), line 0 (no line). */

@@ -123,6 +123,14 @@ int32_t rung_make_dirs(const char *path, struct rung_error *err)
     return RUNG_OK;
 }
 
+char *rung_path_absolute(struct rung_arena *arena, const char *path)
+{
+    char cwd[PATH_MAX];
+    if (path[0] == '/' || !getcwd(cwd, sizeof cwd))
+        return rung_arena_strdup(arena, path);
+    return rung_path_join(arena, cwd, path);
+}
+
 char *rung_path_join(struct rung_arena *arena, const char *dir, const char *path)
 {
     if (path[0] == '/')

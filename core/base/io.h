@@ -21,6 +21,8 @@ int32_t rung_make_dirs(const char *path, struct rung_error *err);
 bool rung_write_all(int fd, const void *bytes, size_t n);
 /* dir of `file` joined with `path`, or path itself when it is absolute. */
 char *rung_path_beside(struct rung_arena *arena, const char *file, const char *path);
+/* The path from the root on: beside the current folder when it is relative. */
+char *rung_path_absolute(struct rung_arena *arena, const char *path);
 char *rung_path_join(struct rung_arena *arena, const char *dir, const char *path);
 /* The running executable, resolved; thread-local memory. NULL when it can't be told. */
 const char *rung_exe_path(void);

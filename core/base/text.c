@@ -1,12 +1,14 @@
 #include "base/text.h"
 #include "base/die.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static void buf_room(struct rung_buf *buf, size_t n)
 {
@@ -138,8 +140,9 @@ static bool parse_unit(const char *text, const struct unit *units, double *out)
 
 bool rung_parse_duration(const char *text, double *seconds)
 {
-    static const struct unit units[] = {{"", 1},     {"s", 1},    {"ms", 1e-3}, {"m", 60},
-                                        {"min", 60}, {"h", 3600}, {"d", 86400}, {NULL, 0}};
+    static const struct unit units[] = {{"", 1},      {"s", 1},  {"ms", 1e-3}, {"us", 1e-6},
+                                        {"ns", 1e-9}, {"m", 60}, {"min", 60},  {"h", 3600},
+                                        {"d", 86400}, {NULL, 0}};
     return parse_unit(text, units, seconds);
 }
 
@@ -162,38 +165,57 @@ bool rung_starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Levenshtein distance of two short names; long ones count as far. */
+static bool same_letter(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/*
+ * Edit distance of two short names, two neighbours swapped counting once (optimal string
+ * alignment); long names count as far. Letters of both cases are the same.
+ */
 static size_t edit_distance(const char *a, const char *b)
 {
-    size_t n = strlen(a), m = strlen(b), row[65];
+    size_t n = strlen(a), m = strlen(b), rows[3][65];
     if (n > 64 || m > 64)
         return SIZE_MAX;
     for (size_t j = 0; j <= m; j++)
-        row[j] = j;
+        rows[0][j] = j;
     for (size_t i = 1; i <= n; i++) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= m; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
+            size_t best = above[j - 1] + !same_letter(a[i - 1], b[j - 1]);
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
             if (row[j - 1] + 1 < best)
                 best = row[j - 1] + 1;
-            diagonal = row[j];
+            if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) &&
+                same_letter(a[i - 2], b[j - 1]) && two_above[j - 2] + 1 < best)
+                best = two_above[j - 2] + 1;
             row[j] = best;
         }
     }
-    return row[m];
+    return rows[n % 3][m];
+}
+
+/* One is the other's beginning, of two letters at least: "multiple" for "multiple_of". */
+static bool begins_like(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b), least = n < m ? n : m;
+    return least >= 2 && strncasecmp(a, b, least) == 0;
 }
 
 const char *rung_nearest(const char *name, const char *const *names, size_t n)
 {
     const char *best = NULL;
-    size_t limit = strlen(name) / 3 + 1, least = limit + 1;
+    size_t len = strlen(name), limit = len < 3 ? 0 : len < 6 ? 1 : len / 3, least = limit + 1;
     for (size_t i = 0; i < n; i++) {
         if (!names[i])
             continue;
         size_t d = edit_distance(name, names[i]);
+        if (d > limit && d != SIZE_MAX && begins_like(name, names[i]))
+            d = limit;
         if (d < least) {
             least = d;
             best = names[i];

@@ -29,15 +29,17 @@ const char *rung_buf_text(const struct rung_buf *buf);
 bool rung_parse_i64(const char *text, int64_t *out);
 bool rung_parse_u64(const char *text, uint64_t *out);
 bool rung_parse_f64(const char *text, double *out);
-/* "90", "90s", "500ms", "5m", "2h", "1d" -> seconds >= 0. */
+/* "90", "90s", "500ms", "412us", "80ns", "1.5m", "2h", "1d" -> seconds >= 0. */
 bool rung_parse_duration(const char *text, double *seconds);
 /* "4096", "64KiB", "2MiB", "1GiB", "1kB", "1MB", "1GB" -> bytes >= 0. */
 bool rung_parse_bytes(const char *text, int64_t *bytes);
 
 bool rung_starts_with(const char *text, const char *prefix);
 /*
- * The entry of names (n of them, NULL entries are skipped) that is nearest to `name` by edit
- * distance, or NULL when none is near enough to suggest (more than a third of its length off).
+ * The entry of names (n of them, NULL entries are skipped) that is nearest to `name`, or NULL when
+ * none is near enough to suggest: at most a third of its letters differ (one of up to five, none of
+ * one or two; two neighbours swapped count once, upper and lower case are the same), or one is the
+ * beginning of the other.
  */
 const char *rung_nearest(const char *name, const char *const *names, size_t n);
 /* Longest prefix of at most n bytes that does not cut a UTF-8 sequence. */

@@ -13,6 +13,7 @@ enum { CLI_OK = 0, CLI_REJECTED = 1, CLI_USAGE = 2, CLI_ENVIRONMENT = 3 };
 
 int cli_run(int argc, char **argv);
 int cli_eval(int argc, char **argv);
+int cli_check(int argc, char **argv);
 int cli_show(int argc, char **argv);
 int cli_export(int argc, char **argv);
 int cli_plugin(int argc, char **argv);

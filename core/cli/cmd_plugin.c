@@ -12,6 +12,7 @@
 #include "plugin/registry.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -170,6 +171,17 @@ static void print_list_row(const cJSON *json)
                rung_json_text(f, "summary", ""));
 }
 
+/* A limit in the words that a file would have it in. */
+static void print_limit(const char *type, double v)
+{
+    static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    bool bytes = strcmp(type, "bytes") == 0 && (v < 1e9 || fmod(v, 1 << 30) == 0);
+    for (; bytes && unit < 4 && v >= 1024 && v / 1024 == (double)(int64_t)(v / 1024); unit++)
+        v /= 1024;
+    printf("%.16g%s", v, strcmp(type, "duration") == 0 ? "s" : units[unit]);
+}
+
 static void print_option(const cJSON *o)
 {
     const char *fallback = rung_json_text(o, "default", NULL),
@@ -179,10 +191,17 @@ static void print_option(const cJSON *o)
         printf(" required");
     else
         printf(" default %s", fallback ? fallback : "none");
-    if (unit)
+    double number;
+    if (unit && fallback && rung_parse_f64(fallback, &number)) /* "1h" has its own */
         printf(" %s", unit);
-    if (rung_json_get(o, "min"))
-        printf(", %g to %g", rung_json_number(o, "min", 0), rung_json_number(o, "max", 0));
+    else if (unit && !fallback)
+        printf(", in %s", unit);
+    if (rung_json_get(o, "min")) {
+        fputs(", ", stdout);
+        print_limit(rung_json_text(o, "type", ""), rung_json_number(o, "min", 0));
+        fputs(" to ", stdout);
+        print_limit(rung_json_text(o, "type", ""), rung_json_number(o, "max", 0));
+    }
     const cJSON *value;
     cJSON_ArrayForEach(value, rung_json_get(o, "values"))
         printf("%s%s", value->prev->next ? " | " : ": ", value->valuestring);

@@ -95,7 +95,8 @@ static void print_variants(const struct show_candidate *c)
     for (const struct show_variant *v = c->variants; v; v = v->next) {
         printf("  %-24s %-12s %-20s ", v->point[0] ? v->point : "-", v->verdict, v->code);
         print_time(v->time_ns, v->time_kind);
-        putchar('\n');
+        printf("%s%s\n", v->occasion[0] ? "rungs for the " : "",
+               strcmp(v->occasion, "final") == 0 ? "winner" : v->occasion);
     }
 }
 
@@ -168,6 +169,8 @@ static cJSON *variant_json(const struct show_variant *v)
     cJSON_AddStringToObject(item, "point", v->point);
     cJSON_AddStringToObject(item, "verdict", v->verdict);
     cJSON_AddStringToObject(item, "code", v->code);
+    if (v->occasion[0])
+        cJSON_AddStringToObject(item, "occasion", v->occasion);
     if (v->time_ns > 0)
         rung_json_add_f64(item, "time_us", v->time_ns / 1e3);
     return item;

@@ -15,6 +15,7 @@ struct subcommand {
 static const struct subcommand subcommands[] = {
     {"run", cli_run, "run a pipeline on a task: search for a faster kernel"},
     {"eval", cli_eval, "judge one kernel file against a task: compile, check, time"},
+    {"check", cli_check, "tell all that is wrong with task and pipeline files"},
     {"show", cli_show, "what a run did; one candidate with its source and verdicts"},
     {"export", cli_export, "a run's winner, or its replies as a cassette for llm/replay"},
     {"plugin", cli_plugin, "list plugins; tell one's options"},

@@ -80,16 +80,62 @@ static void take_candidate(struct show_run *r, const char *key, const cJSON *jso
     c->source_key = rung_arena_strdup(r->arena, key);
 }
 
+/* Keys are CANDIDATE/ATTEMPT/POINT, with the occasion behind it for rungs that run later. */
+static const char *occasion_of(const char *key)
+{
+    size_t n = strlen(key);
+    return n > 5 && strcmp(key + n - 5, "/best") == 0    ? "best"
+           : n > 6 && strcmp(key + n - 6, "/final") == 0 ? "final"
+                                                         : "";
+}
+
 static struct show_variant *variant_of(struct show_run *r, const char *key, const cJSON *json)
 {
     struct show_variant *v = RUNG_ARENA_NEW(r->arena, struct show_variant, 1);
     *v = (struct show_variant){.key = rung_arena_strdup(r->arena, key),
+                               .occasion = occasion_of(key),
                                .point = copy(r, json, "point"),
                                .verdict = copy(r, json, "verdict"),
                                .code = copy(r, json, "code"),
                                .time_kind = copy(r, json, "time_kind"),
                                .time_ns = rung_json_number(json, "time_ns", 0)};
     return v;
+}
+
+static void take_best(struct show_candidate *c, const struct show_variant *v)
+{
+    c->accepted = true;
+    c->told = v;
+    c->code = "";
+    c->point = v->point;
+    c->time_ns = v->time_ns;
+    c->time_kind = v->time_kind;
+}
+
+static void take_failure(struct show_candidate *c, const struct show_variant *v)
+{
+    c->accepted = false;
+    c->told = v;
+    c->code = v->code;
+    c->point = c->time_kind = "";
+    c->time_ns = 0;
+}
+
+/* A rung that runs later refused a point: the next best takes its place, as in the run itself. */
+static void take_refusal(struct show_candidate *c, struct show_variant *later)
+{
+    const struct show_variant *best = NULL;
+    for (struct show_variant *v = c->variants; v; v = v->next) {
+        if (strcmp(v->point, later->point) == 0)
+            v->refused = true;
+        if (!v->refused && !v->occasion[0] && strcmp(v->verdict, "accepted") == 0 &&
+            (!best || (v->time_ns > 0 && v->time_ns < best->time_ns)))
+            best = v;
+    }
+    if (best)
+        take_best(c, best);
+    else
+        take_failure(c, later);
 }
 
 static void take_variant(struct show_run *r, const char *key, const cJSON *json)
@@ -101,17 +147,13 @@ static void take_variant(struct show_run *r, const char *key, const cJSON *json)
     *c->last = v;
     c->last = &v->next;
     bool good = strcmp(v->verdict, "accepted") == 0;
-    if (good && (!c->accepted || (v->time_ns > 0 && v->time_ns < c->time_ns))) {
-        c->accepted = true;
-        c->told = v;
-        c->code = "";
-        c->point = v->point;
-        c->time_ns = v->time_ns;
-        c->time_kind = v->time_kind;
-    } else if (!good && !c->accepted) {
-        c->told = v;
-        c->code = v->code;
-    }
+    if (v->occasion[0] && !good)
+        take_refusal(c, v);
+    else if (good && !v->occasion[0] &&
+             (!c->accepted || (v->time_ns > 0 && v->time_ns < c->time_ns)))
+        take_best(c, v);
+    else if (!good && !c->accepted)
+        take_failure(c, v);
 }
 
 static bool visit(void *ctx, const struct rung_record *record)

@@ -9,9 +9,11 @@
 #include <rung/bundle.h>
 
 struct show_variant {
-    const char *key; /* of its record */
+    const char *key;      /* of its record */
+    const char *occasion; /* "": always; "best", "final": rungs that ran later */
     const char *point, *verdict, *code, *time_kind;
     double time_ns; /* 0: none */
+    bool refused;   /* by a rung that ran later */
     struct show_variant *next;
 };
 
@@ -20,9 +22,9 @@ struct show_candidate {
     uint32_t parents[4], n_parents;
     bool repair, accepted;
     const char *note, *code, *point, *time_kind;
-    double time_ns;                        /* of the best accepted variant; 0 none */
-    const char *source_key;                /* of the record with its code; NULL: no reply held any */
-    const struct show_variant *told;       /* best accepted variant, else the last; NULL: none */
+    double time_ns;                  /* of the best accepted variant; 0 none */
+    const char *source_key;          /* of the record with its code; NULL: no reply held any */
+    const struct show_variant *told; /* best accepted variant, else the last; NULL: none */
     struct show_variant *variants, **last; /* of all attempts, in order */
 };
 

@@ -33,7 +33,8 @@ bool rung_config_set(struct rung_arena *arena, struct rung_node *root, const cha
 /*
  * A pipeline or task file with all it stands on: built-in (data:pipelines/builtin.cfg, pipelines
  * only), the user's file (XDG_CONFIG_HOME/rung/rung.cfg, pipelines only), the chain of `base` (at
- * most 16, cycles refused), the file, then each --set. path NULL: without a file of one's own.
+ * most 16, cycles refused), the file, then each --set. path NULL: without a file of one's own. A
+ * file of the other kind is a fault that says so.
  */
 struct rung_node *rung_config_pipeline(struct rung_arena *arena, const char *path,
                                        const char *data_dir, const char *const *sets, size_t n_sets,
@@ -41,16 +42,51 @@ struct rung_node *rung_config_pipeline(struct rung_arena *arena, const char *pat
 struct rung_node *rung_config_task(struct rung_arena *arena, const char *path,
                                    struct rung_diags *diags);
 
+/* What a file is, by the keys that it has. */
+enum rung_file_kind { RUNG_FILE_OTHER, RUNG_FILE_TASK, RUNG_FILE_PIPELINE };
+enum rung_file_kind rung_config_kind(const struct rung_node *root);
+/* A file of either kind with its chain of `base` only, to tell the kind. */
+struct rung_node *rung_config_file(struct rung_arena *arena, const char *path,
+                                   struct rung_diags *diags);
+
+/* When a rung or a profiler runs. */
+enum rung_when {
+    RUNG_WHEN_ALWAYS, /* on every candidate that gets so far */
+    RUNG_WHEN_BEST,   /* on one that is faster than all before it */
+    RUNG_WHEN_FINAL,  /* once, on the winner */
+};
+
+/* What a model costs, in USD per million tokens. */
+struct rung_price {
+    bool given;
+    double input, output, cache_read, cache_write;
+};
+
 /* One plugin in use: its name and its own settings. */
 struct rung_stage {
     const char *name;                 /* instance name: `name`, else the plugin's */
     const char *plugin;               /* name or path */
     const struct rung_node *settings; /* the whole group; NULL: none */
     /* rungs only */
-    const char *on; /* device name that it needs, or NULL */
+    const char *on; /* the first of on_devices, or NULL */
     /* llm only */
     const char *const *roles; /* NULL-terminated; NULL: all */
     double weight;
+    struct rung_price price;
+    /* rungs */
+    const char *const *on_devices; /* names of the devices that it needs; NULL: any */
+    /* rungs, profile */
+    enum rung_when when;
+    /* examples: how many a prompt gets at most */
+    uint32_t count;
+    const char *const *keys;       /* the core's own keys in settings, NULL-terminated */
+    const struct rung_node *place; /* for messages; NULL only where no file names the stage */
+};
+
+/* A file or folder that models may look things up in. */
+struct rung_context_source {
+    const char *path; /* resolved */
+    const struct rung_node *settings;
 };
 
 struct rung_worker_spec {
@@ -73,6 +109,14 @@ struct rung_budget {
     uint64_t evaluations; /* 0: none of these limits */
     uint64_t calls, tokens;
     double wall_s;
+    double usd;
+};
+
+/* When a search has done enough; 0: never for that reason. */
+struct rung_stop {
+    double roofline;   /* share of the physical floor's speed that is enough, up to 1 */
+    uint32_t patience; /* rounds in a row without a faster kernel */
+    double target_s;   /* a time that is enough */
 };
 
 struct rung_pipeline {
@@ -97,6 +141,15 @@ struct rung_pipeline {
     struct rung_budget budget;
     const char *const *plugin_path; /* NULL-terminated, resolved */
     const struct rung_node *root;
+    struct rung_stop stop;
+    const struct rung_stage *baselines; /* timing.baselines; a name alone has no settings */
+    uint32_t n_baselines;
+    const struct rung_stage *profiles;
+    uint32_t n_profiles;
+    const struct rung_stage *examples;
+    uint32_t n_examples;
+    const struct rung_context_source *contexts;
+    uint32_t n_contexts;
 };
 
 /*
@@ -108,7 +161,7 @@ const struct rung_pipeline *rung_pipeline_read(struct rung_arena *arena,
                                                const struct rung_node *root,
                                                struct rung_diags *diags);
 
-/* Keys of a stage group that belong to the core, for rung_options_read. */
-extern const char *const rung_stage_keys[];
+/* Every key of a pipeline file. NULL-terminated. */
+extern const char *const rung_pipeline_keys[];
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_FILE = 1 << 20, MAX_DEPTH = 32, MAX_INCLUDED = 64, MAX_INCLUDE_DEPTH = 8 };
+enum { MAX_FILE = 1 << 20, MAX_INCLUDED = 64, MAX_INCLUDE_DEPTH = 8 };
 
 struct loader {
     struct rung_arena *arena;
@@ -88,8 +88,9 @@ static struct rung_node *convert(struct loader *l, const config_setting_t *s, in
     struct rung_node *node =
         rung_node_new(l->arena, RUNG_NODE_GROUP, config_setting_name(s),
                       place_of(l, config_setting_source_file(s)), config_setting_source_line(s));
-    if (depth > MAX_DEPTH) {
-        RUNG_DIAG_AT(l->diags, node, "groups and lists are nested more than %d deep", MAX_DEPTH);
+    if (depth > RUNG_CONFIG_DEPTH) {
+        RUNG_DIAG_AT(l->diags, node, "groups and lists are nested more than %d deep",
+                     RUNG_CONFIG_DEPTH);
         return NULL;
     }
     switch (config_setting_type(s)) {
@@ -141,6 +142,31 @@ bool rung_config_well_formed(const char *text)
     return good;
 }
 
+/* Line number `line` of a text without its indent, 60 bytes at most, for a message. */
+static const char *line_of(struct rung_arena *arena, const char *text, int line)
+{
+    for (; line > 1 && (text = strchr(text, '\n')); line--)
+        text++;
+    if (!text)
+        return "";
+    text += strspn(text, " \t");
+    size_t n = strcspn(text, "\r\n");
+    char *copy = rung_arena_strndup(arena, text, rung_utf8_cut(text, n, 60));
+    for (char *c = copy; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = '?';
+    return copy;
+}
+
+static void syntax_fault(const struct loader *l, const config_t *config, const char *text)
+{
+    const char *what = config_error_text(config), *included = config_error_file(config);
+    int line = config_error_line(config);
+    const char *near = included ? "" : line_of(l->arena, text, line);
+    rung_diag(l->diags, place_of(l, included), line, "%s%s%s", what ? what : "can't be read",
+              *near ? ", at or before: " : "", near);
+}
+
 struct rung_node *rung_config_parse(struct rung_arena *arena, const char *text, const char *file,
                                     struct rung_diags *diags)
 {
@@ -159,9 +185,7 @@ struct rung_node *rung_config_parse(struct rung_arena *arena, const char *text, 
         root = convert(&l, config_root_setting(&config), 0);
         root->line = 0;
     } else {
-        const char *what = config_error_text(&config);
-        rung_diag(diags, place_of(&l, config_error_file(&config)), config_error_line(&config), "%s",
-                  what ? what : "can't be read");
+        syntax_fault(&l, &config, text);
     }
     config_destroy(&config);
     return diags->n == before ? root : NULL;
@@ -176,9 +200,11 @@ struct rung_node *rung_config_load(struct rung_arena *arena, const char *path,
         rung_diag(diags, NULL, 0, "%s", err.message);
         return NULL;
     }
-    if (strlen(text.ptr) != text.len || !rung_utf8_valid(text.ptr, text.len)) {
-        rung_diag(diags, path, 0, "is not a text in UTF-8");
+    bool whole = strlen(text.ptr) == text.len;
+    if (!whole || !rung_utf8_valid(text.ptr, text.len)) {
+        rung_diag(diags, path, 0, "is not a text in UTF-8%s", whole ? "" : ": it holds a NUL byte");
         return NULL;
     }
-    return rung_config_parse(arena, text.ptr, path, diags);
+    bool marked = rung_starts_with(text.ptr, "\xef\xbb\xbf"); /* some editors put it first */
+    return rung_config_parse(arena, text.ptr + (marked ? 3 : 0), path, diags);
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static struct rung_node *copy_node(struct rung_arena *arena, const struct rung_node *node)
+struct rung_node *rung_config_copy(struct rung_arena *arena, const struct rung_node *node)
 {
     struct rung_node *copy = RUNG_ARENA_NEW(arena, struct rung_node, 1);
     *copy = *node;
@@ -14,7 +14,7 @@ static struct rung_node *copy_node(struct rung_arena *arena, const struct rung_n
     copy->used = false;
     struct rung_node **end = &copy->first;
     for (const struct rung_node *c = node->first; c; c = c->next) {
-        *end = copy_node(arena, c);
+        *end = rung_config_copy(arena, c);
         end = &(*end)->next;
     }
     return copy;
@@ -50,7 +50,7 @@ void rung_config_assign(struct rung_arena *arena, struct rung_node *place,
         return;
     }
     struct rung_node *next = place->next;
-    *place = *copy_node(arena, over);
+    *place = *rung_config_copy(arena, over);
     place->next = next;
 }
 
@@ -64,7 +64,7 @@ struct rung_node *rung_config_merge(struct rung_arena *arena, struct rung_node *
         if (place)
             rung_config_assign(arena, place, c);
         else
-            rung_node_append(base, copy_node(arena, c));
+            rung_node_append(base, rung_config_copy(arena, c));
     }
     return base;
 }

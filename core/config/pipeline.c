@@ -2,160 +2,28 @@
  * The typed pipeline out of a merged settings tree. Every fault of every key is told; options of
  * plugins are left to the caller.
  */
-#include "config/config.h"
+#include "config/reader.h"
 #include "base/io.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MAX_STAGES = 64, MAX_WORKERS = 4096 };
-
-const char *const rung_stage_keys[] = {"name", "plugin", "roles", "weight", "on", NULL};
-
-/* Which of the core's keys a kind of stage takes besides name and plugin. */
-enum extra { EXTRA_NONE, EXTRA_LLM, EXTRA_RUNG };
-
-struct reader {
-    struct rung_arena *arena;
-    struct rung_diags *diags;
-    const struct rung_node *root;
-};
-
-/* ---- Stages --------------------------------------------------------------------------------- */
-
-static void refuse_key(struct reader *r, const struct rung_node *group, const char *key,
-                       const char *of)
-{
-    const struct rung_node *node = rung_node_get(group, key);
-    if (node)
-        RUNG_DIAG_AT(r->diags, node, "'%s' is a setting of %s only", key, of);
-}
-
-static const char *const *read_roles(struct reader *r, const struct rung_node *group)
-{
-    static const char *const known[] = {"ideas", "code", "repair"};
-    const char *const *roles = rung_config_strings(r->arena, group, "roles", r->diags);
-    for (size_t i = 0; roles && roles[i]; i++) {
-        bool good = false;
-        for (size_t k = 0; k < 3; k++)
-            good |= strcmp(roles[i], known[k]) == 0;
-        if (!good)
-            RUNG_DIAG_AT(r->diags, rung_node_get(group, "roles"),
-                         "there is no role \"%s\"; roles are ideas, code, repair", roles[i]);
-    }
-    if (roles && !roles[0])
-        RUNG_DIAG_AT(r->diags, rung_node_get(group, "roles"),
-                     "'roles' is empty; leave it out for all, or name some of ideas, code, repair");
-    return roles;
-}
-
-static struct rung_stage read_stage(struct reader *r, const struct rung_node *group,
-                                    const char *what, enum extra extra)
-{
-    struct rung_stage stage = {.settings = group, .weight = 1};
-    stage.plugin = rung_config_string(group, "plugin", NULL, r->diags);
-    stage.name = rung_config_string(group, "name", stage.plugin, r->diags);
-    if (!rung_node_get(group, "plugin"))
-        RUNG_DIAG_AT(r->diags, group, "%s lacks 'plugin'", what);
-    else if (stage.plugin && !*stage.plugin)
-        RUNG_DIAG_AT(r->diags, rung_node_get(group, "plugin"), "'plugin' is empty");
-    if (stage.name && !*stage.name && stage.name != stage.plugin)
-        RUNG_DIAG_AT(r->diags, rung_node_get(group, "name"), "'name' is empty");
-    if (extra == EXTRA_LLM) {
-        stage.roles = read_roles(r, group);
-        stage.weight = rung_config_float(group, "weight", 1, 0, 1e6, r->diags);
-    } else {
-        refuse_key(r, group, "roles", "llm");
-        refuse_key(r, group, "weight", "llm");
-    }
-    if (extra == EXTRA_RUNG)
-        stage.on = rung_config_string(group, "on", NULL, r->diags);
-    else
-        refuse_key(r, group, "on", "rungs");
-    return stage;
-}
-
-static void read_one(struct reader *r, const char *key, struct rung_stage *out)
-{
-    const struct rung_node *group = rung_config_child(r->root, key, RUNG_NODE_GROUP, r->diags);
-    if (group)
-        *out = read_stage(r, group, key, EXTRA_NONE);
-    else if (!rung_node_get(r->root, key))
-        RUNG_DIAG_AT(r->diags, r->root, "the pipeline lacks '%s'", key);
-}
-
-/* The groups of a list; other items are faults and left out. */
-static const struct rung_node **read_groups(struct reader *r, const char *key, size_t most,
-                                            uint32_t *n)
-{
-    const struct rung_node *list = rung_config_child(r->root, key, RUNG_NODE_LIST, r->diags);
-    size_t count = list ? rung_node_count(list) : 0;
-    const struct rung_node **groups = RUNG_ARENA_NEW(r->arena, const struct rung_node *, count);
-    *n = 0;
-    if (count > most) {
-        RUNG_DIAG_AT(r->diags, list, "'%s' has %zu items; %zu are allowed", key, count, most);
-        return groups;
-    }
-    for (struct rung_node *c = list ? list->first : NULL; c; c = c->next) {
-        c->used = true;
-        if (c->type == RUNG_NODE_GROUP)
-            groups[(*n)++] = c;
-        else
-            RUNG_DIAG_AT(r->diags, c,
-                         "'%s' must hold groups such as { plugin = \"...\"; }, but this is %s", key,
-                         rung_node_type_name(c->type));
-    }
-    return groups;
-}
-
-static void check_names(struct reader *r, const char *key, const struct rung_stage *stages,
-                        uint32_t n)
-{
-    for (uint32_t i = 1; i < n; i++)
-        for (uint32_t k = 0; k < i; k++)
-            if (stages[i].name && stages[k].name && strcmp(stages[i].name, stages[k].name) == 0) {
-                RUNG_DIAG_AT(r->diags, stages[i].settings,
-                             "'%s' has two items named '%s'; give one another 'name'", key,
-                             stages[i].name);
-                break;
-            }
-}
-
-static const struct rung_stage *read_list(struct reader *r, const char *key, enum extra extra,
-                                          uint32_t *n)
-{
-    const struct rung_node **groups = read_groups(r, key, MAX_STAGES, n);
-    struct rung_stage *stages = RUNG_ARENA_NEW(r->arena, struct rung_stage, *n);
-    for (uint32_t i = 0; i < *n; i++)
-        stages[i] =
-            read_stage(r, groups[i], rung_arena_printf(r->arena, "item %u of '%s'", i, key), extra);
-    check_names(r, key, stages, *n);
-    return stages;
-}
-
-/* timing = { timer = "NAME"; } leaves only that timer: one of `timers`, or a plugin without
- * settings. */
-static void choose_timer(struct reader *r, struct rung_pipeline *p)
-{
-    static const char *const known[] = {"timer", NULL};
-    const struct rung_node *group = rung_config_child(r->root, "timing", RUNG_NODE_GROUP, r->diags);
-    const char *name = rung_config_string(group, "timer", NULL, r->diags);
-    if (group)
-        rung_diag_unknown(r->diags, group, "timing", known);
-    if (!name)
-        return;
-    struct rung_stage *chosen = RUNG_ARENA_NEW(r->arena, struct rung_stage, 1);
-    *chosen = (struct rung_stage){.name = name, .plugin = name, .weight = 1};
-    for (uint32_t i = 0; i < p->n_timers; i++)
-        if (p->timers[i].name && strcmp(p->timers[i].name, name) == 0)
-            *chosen = p->timers[i];
-    p->timers = chosen;
-    p->n_timers = 1;
-}
+enum { MAX_GROUPS = 64, MAX_WORKERS = 4096, MAX_PATIENCE = 100000 };
 
 /* ---- Workers, limits, budget ---------------------------------------------------------------- */
 
-static struct rung_worker_spec read_worker(struct reader *r, const struct rung_node *group)
+/* No shell reads it: words stand apart. */
+static void check_launch(struct pipeline_reader *r, const struct rung_node *node, const char *first)
+{
+    if (!*first)
+        RUNG_DIAG_AT(r->diags, node, "the first word of 'launch' is empty; it is a command");
+    else if (node->type == RUNG_NODE_STRING && strchr(first, ' '))
+        RUNG_DIAG_AT(r->diags, node,
+                     "'launch' is a list of words, such as [ \"srun\", \"-n1\" ]; no shell splits "
+                     "a text");
+}
+
+static struct rung_worker_spec read_worker(struct pipeline_reader *r, const struct rung_node *group)
 {
     static const char *const known[] = {"device", "count", "launch", "rung", NULL};
     static const char *const nothing[] = {NULL};
@@ -164,29 +32,52 @@ static struct rung_worker_spec read_worker(struct reader *r, const struct rung_n
     w.count = (uint32_t)rung_config_int(group, "count", 1, 1, MAX_WORKERS, r->diags);
     w.launch = rung_config_strings(r->arena, group, "launch", r->diags);
     w.rung = rung_config_string(group, "rung", NULL, r->diags);
+    if (w.device && !*w.device)
+        RUNG_DIAG_AT(r->diags, rung_node_get(group, "device"),
+                     "'device' is empty; it is \"auto\" or the name of a device plugin");
+    if (w.rung && !*w.rung)
+        RUNG_DIAG_AT(r->diags, rung_node_get(group, "rung"), "'rung' is empty");
+    if (w.launch && w.launch[0])
+        check_launch(r, rung_node_get(group, "launch"), w.launch[0]);
     if (!w.launch)
         w.launch = nothing;
     rung_diag_unknown(r->diags, group, "a worker", known);
     return w;
 }
 
-static void read_workers(struct reader *r, struct rung_pipeline *p)
+static void read_workers(struct pipeline_reader *r, struct rung_pipeline *p)
 {
-    const struct rung_node **groups = read_groups(r, "workers", MAX_STAGES, &p->n_workers);
+    uint32_t total = 0;
+    const struct rung_node **groups = pipeline_groups(
+        r, "workers", MAX_GROUPS, "{ device = \"auto\"; count = 1; }", &p->n_workers);
     struct rung_worker_spec *workers =
         RUNG_ARENA_NEW(r->arena, struct rung_worker_spec, p->n_workers);
     for (uint32_t i = 0; i < p->n_workers; i++)
-        workers[i] = read_worker(r, groups[i]);
+        total += (workers[i] = read_worker(r, groups[i])).count;
     p->workers = workers;
+    if (total > MAX_WORKERS)
+        RUNG_DIAG_AT(r->diags, groups[0], "the pipeline has %u workers; %d are allowed", total,
+                     MAX_WORKERS);
     if (p->n_workers == 0)
         RUNG_DIAG_AT(r->diags, r->root,
                      "the pipeline has no workers; give at least ( { device = \"auto\"; } )");
 }
 
-static double read_limit(struct reader *r, const struct rung_node *group, const char *key)
+/* At most `most` seconds: what comes after counts nanoseconds in 64 bits. */
+static double read_duration(struct pipeline_reader *r, const struct rung_node *group,
+                            const char *key, double fallback, double most)
+{
+    double seconds = rung_config_duration(group, key, fallback, r->diags);
+    if (seconds <= most)
+        return seconds;
+    RUNG_DIAG_AT(r->diags, rung_node_get(group, key), "'%s' must be at most %g s", key, most);
+    return fallback;
+}
+
+static double read_limit(struct pipeline_reader *r, const struct rung_node *group, const char *key)
 {
     const struct rung_node *node = rung_node_get(group, key);
-    double seconds = rung_config_duration(group, key, 1, r->diags);
+    double seconds = read_duration(r, group, key, 1, 1e6);
     if (!node)
         RUNG_DIAG_AT(r->diags, group, "limits lacks '%s'", key);
     else if (seconds <= 0)
@@ -194,7 +85,7 @@ static double read_limit(struct reader *r, const struct rung_node *group, const 
     return seconds;
 }
 
-static int64_t read_count(struct reader *r, const struct rung_node *group, const char *key,
+static int64_t read_count(struct pipeline_reader *r, const struct rung_node *group, const char *key,
                           int64_t min, int64_t max)
 {
     if (!rung_node_get(group, key))
@@ -202,7 +93,7 @@ static int64_t read_count(struct reader *r, const struct rung_node *group, const
     return rung_config_int(group, key, min, min, max, r->diags);
 }
 
-static void read_limits(struct reader *r, struct rung_limits *out)
+static void read_limits(struct pipeline_reader *r, struct rung_limits *out)
 {
     static const char *const known[] = {"start",           "compile",      "check", "time",
                                         "compile_repairs", "llm_parallel", NULL};
@@ -221,22 +112,35 @@ static void read_limits(struct reader *r, struct rung_limits *out)
     rung_diag_unknown(r->diags, group, "limits", known);
 }
 
-static void read_budget(struct reader *r, struct rung_budget *out)
+static void read_budget(struct pipeline_reader *r, struct rung_budget *out)
 {
-    static const char *const known[] = {"evaluations", "calls", "tokens", "wall", NULL};
+    static const char *const known[] = {"usd", "tokens", "calls", "evaluations", "wall", NULL};
     const struct rung_node *group = rung_config_child(r->root, "budget", RUNG_NODE_GROUP, r->diags);
     if (!group)
         return;
     out->evaluations = (uint64_t)rung_config_int(group, "evaluations", 0, 0, INT64_MAX, r->diags);
     out->calls = (uint64_t)rung_config_int(group, "calls", 0, 0, INT64_MAX, r->diags);
     out->tokens = (uint64_t)rung_config_int(group, "tokens", 0, 0, INT64_MAX, r->diags);
-    out->wall_s = rung_config_duration(group, "wall", 0, r->diags);
+    out->wall_s = read_duration(r, group, "wall", 0, 1e9);
+    out->usd = rung_config_float(group, "usd", 0, 0, 1e9, r->diags);
     rung_diag_unknown(r->diags, group, "budget", known);
+}
+
+static void read_stop(struct pipeline_reader *r, struct rung_stop *out)
+{
+    static const char *const known[] = {"roofline", "patience", "target", NULL};
+    const struct rung_node *group = rung_config_child(r->root, "stop", RUNG_NODE_GROUP, r->diags);
+    if (!group)
+        return;
+    out->roofline = rung_config_float(group, "roofline", 0, 0, 1, r->diags);
+    out->patience = (uint32_t)rung_config_int(group, "patience", 0, 0, MAX_PATIENCE, r->diags);
+    out->target_s = read_duration(r, group, "target", 0, 1e9);
+    rung_diag_unknown(r->diags, group, "stop", known);
 }
 
 /* ---- Paths ---------------------------------------------------------------------------------- */
 
-static const char *read_task_path(struct reader *r)
+static const char *read_task_path(struct pipeline_reader *r)
 {
     const struct rung_node *node = rung_config_child(r->root, "task", RUNG_NODE_STRING, r->diags);
     if (!node)
@@ -246,7 +150,7 @@ static const char *read_task_path(struct reader *r)
     return rung_path_beside(r->arena, node->file, node->s);
 }
 
-static const char *const *read_plugin_path(struct reader *r)
+static const char *const *read_plugin_path(struct pipeline_reader *r)
 {
     const struct rung_node *node = rung_node_get(r->root, "plugin_path");
     const char *const *given = rung_config_strings(r->arena, r->root, "plugin_path", r->diags);
@@ -257,38 +161,72 @@ static const char *const *read_plugin_path(struct reader *r)
     for (size_t i = 0; i < n; i++) {
         if (!*given[i])
             RUNG_DIAG_AT(r->diags, node, "'plugin_path' holds an empty path");
-        paths[i] = rung_path_beside(r->arena, node->file, given[i]);
+        paths[i] = rung_path_absolute(r->arena, rung_path_beside(r->arena, node->file, given[i]));
     }
     return paths;
 }
 
-static const char *const pipeline_keys[] = {
-    "base",  "task",   "llm",    "codegen",    "compiler", "search", "workers",     "devices",
-    "rungs", "timers", "timing", "references", "limits",   "budget", "plugin_path", NULL};
+static void read_context(struct pipeline_reader *r, struct rung_pipeline *p)
+{
+    static const char *const known[] = {"path", NULL};
+    const struct rung_node **groups =
+        pipeline_groups(r, "context", MAX_GROUPS, "{ path = \"...\"; }", &p->n_contexts);
+    struct rung_context_source *sources =
+        RUNG_ARENA_NEW(r->arena, struct rung_context_source, p->n_contexts);
+    for (uint32_t i = 0; i < p->n_contexts; i++) {
+        const struct rung_node *path =
+            rung_config_child(groups[i], "path", RUNG_NODE_STRING, r->diags);
+        sources[i].settings = groups[i];
+        if (!rung_node_get(groups[i], "path"))
+            RUNG_DIAG_AT(r->diags, groups[i], "item %u of 'context' lacks 'path'", i);
+        else if (path && !*path->s)
+            RUNG_DIAG_AT(r->diags, path, "'path' is empty; it is a file or folder");
+        else if (path)
+            sources[i].path = rung_path_beside(r->arena, path->file, path->s);
+        rung_diag_unknown(r->diags, groups[i], "a context", known);
+    }
+    p->contexts = sources;
+}
+
+const char *const rung_pipeline_keys[] = {
+    "base",     "task",   "llm",        "codegen", "compiler",    "search",  "devices",
+    "workers",  "rungs",  "references", "timers",  "timing",      "profile", "context",
+    "examples", "budget", "stop",       "limits",  "plugin_path", NULL};
+
+static void read_stages(struct pipeline_reader *r, struct rung_pipeline *p)
+{
+    p->llms = pipeline_stages(r, "llm", STAGE_LLM, &p->n_llms);
+    pipeline_stage(r, "codegen", &p->codegen);
+    pipeline_stage(r, "compiler", &p->compiler);
+    pipeline_stage(r, "search", &p->search);
+    p->devices = pipeline_stages(r, "devices", STAGE_PLAIN, &p->n_devices);
+    p->timers = pipeline_stages(r, "timers", STAGE_PLAIN, &p->n_timers);
+    p->references = pipeline_stages(r, "references", STAGE_PLAIN, &p->n_references);
+    p->rungs = pipeline_stages(r, "rungs", STAGE_RUNG, &p->n_rungs);
+    p->profiles = pipeline_stages(r, "profile", STAGE_PROFILE, &p->n_profiles);
+    p->examples = pipeline_stages(r, "examples", STAGE_EXAMPLES, &p->n_examples);
+    pipeline_timing(r, p);
+}
 
 const struct rung_pipeline *
 rung_pipeline_read(struct rung_arena *arena, const struct rung_node *root, struct rung_diags *diags)
 {
-    struct reader r = {.arena = arena, .diags = diags, .root = root};
+    struct pipeline_reader r = {.arena = arena, .diags = diags, .root = root};
     struct rung_pipeline *p = RUNG_ARENA_NEW(arena, struct rung_pipeline, 1);
     size_t before = diags->n;
     *p = (struct rung_pipeline){.file = root->file, .root = root};
+    if (rung_node_get(root, "base"))
+        RUNG_DIAG_AT(diags, rung_node_get(root, "base"), "'base' can stand in a file only");
     p->task = read_task_path(&r);
-    p->llms = read_list(&r, "llm", EXTRA_LLM, &p->n_llms);
-    read_one(&r, "codegen", &p->codegen);
-    read_one(&r, "compiler", &p->compiler);
-    read_one(&r, "search", &p->search);
-    p->devices = read_list(&r, "devices", EXTRA_NONE, &p->n_devices);
-    p->timers = read_list(&r, "timers", EXTRA_NONE, &p->n_timers);
-    p->references = read_list(&r, "references", EXTRA_NONE, &p->n_references);
-    p->rungs = read_list(&r, "rungs", EXTRA_RUNG, &p->n_rungs);
+    read_stages(&r, p);
     if (!p->n_rungs && diags->n == before)
         RUNG_DIAG_AT(diags, root, "'rungs' is empty: every kernel would pass; name a verifier");
-    choose_timer(&r, p);
     read_workers(&r, p);
     read_limits(&r, &p->limits);
     read_budget(&r, &p->budget);
+    read_stop(&r, &p->stop);
+    read_context(&r, p);
     p->plugin_path = read_plugin_path(&r);
-    rung_diag_unknown(diags, root, "a pipeline", pipeline_keys);
+    rung_diag_unknown(diags, root, "a pipeline", rung_pipeline_keys);
     return diags->n == before ? p : NULL;
 }

@@ -10,21 +10,22 @@
 
 static const int64_t MAX_WHOLE = INT64_C(1) << 53;
 
-static const char *skip_string(const char *s, int *line)
+/* Where the text that begins at s ends: its closing quote, or the end of all. */
+static const char *string_end(const char *s, int *line)
 {
     for (s++; *s && *s != '"'; s++) {
         if (*s == '\\' && s[1])
             s++;
         *line += *s == '\n';
     }
-    return *s ? s + 1 : s;
+    return s;
 }
 
-static const char *skip_block_comment(const char *s, int *line)
+static const char *comment_end(const char *s, int *line)
 {
     for (s += 2; *s && !(s[0] == '*' && s[1] == '/'); s++)
         *line += *s == '\n';
-    return *s ? s + 2 : s;
+    return s;
 }
 
 static bool is_name_part(char c)
@@ -87,20 +88,38 @@ static const char *include_path(const char *s)
     return *s == '"' ? s + 1 : NULL;
 }
 
+/* What follows the text or comment that begins at s; one that never ends is a fault. */
+static const char *skip_closed(const char *s, const char *file, int *line, struct rung_diags *diags)
+{
+    int begin = *line;
+    bool text = *s == '"';
+    const char *end = text ? string_end(s, line) : comment_end(s, line);
+    if (*end)
+        return end + (text ? 1 : 2);
+    rung_diag(diags, file, begin, "the %s that begins here is never closed",
+              text ? "text" : "comment");
+    return end;
+}
+
+/* Steps over c in *depth; false once, where it passes what is allowed. */
+static bool nest(char c, int *depth)
+{
+    *depth += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
+    return *depth <= RUNG_CONFIG_DEPTH;
+}
+
 void rung_config_scan(const char *text, const char *file, struct rung_diags *diags,
                       void (*include)(void *ctx, const char *path, size_t n, int line), void *ctx)
 {
-    int line = 1;
+    int line = 1, depth = 0;
     for (const char *s = text; *s;) {
         const char *path = include_path(s);
         bool number = isdigit((unsigned char)*s) || *s == '.' ||
                       ((*s == '-' || *s == '+') && (isdigit((unsigned char)s[1]) || s[1] == '.'));
         if (path && include)
             include(ctx, path, strcspn(path, "\"\n"), line);
-        if (*s == '"') {
-            s = skip_string(s, &line);
-        } else if (s[0] == '/' && s[1] == '*') {
-            s = skip_block_comment(s, &line);
+        if (*s == '"' || (s[0] == '/' && s[1] == '*')) {
+            s = skip_closed(s, file, &line, diags);
         } else if (*s == '#' || (s[0] == '/' && s[1] == '/')) {
             s += strcspn(s, "\n");
         } else if (number) {
@@ -110,6 +129,10 @@ void rung_config_scan(const char *text, const char *file, struct rung_diags *dia
         } else if (is_name_part(*s)) {
             while (is_name_part(*s))
                 s++;
+        } else if (!nest(*s, &depth)) {
+            rung_diag(diags, file, line, "groups and lists are nested more than %d deep",
+                      RUNG_CONFIG_DEPTH);
+            return;
         } else {
             line += *s++ == '\n';
         }

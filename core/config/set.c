@@ -6,7 +6,12 @@
 
 #include <string.h>
 
-static const char origin[] = "--set";
+/* What stands for the file of nodes made here: no '/' in it, since paths are resolved beside files.
+ */
+static const char *origin_of(struct rung_arena *arena, const char *path)
+{
+    return strchr(path, '/') ? "--set" : rung_arena_printf(arena, "--set %s", path);
+}
 
 static void fault(struct rung_diags *diags, const char *assignment, const char *what,
                   const char *detail)
@@ -61,6 +66,22 @@ static char *item_names(struct rung_arena *arena, const struct rung_node *list)
     return text;
 }
 
+/* The list lacks an item: what it has, and the nearest name. */
+static void item_fault(struct rung_arena *arena, const struct rung_node *list, const char *word,
+                       const char *assignment, struct rung_diags *diags)
+{
+    const char *names[64];
+    size_t n = 0;
+    for (const struct rung_node *c = list->first; c && n < 64; c = c->next) {
+        const char *name = text_of(c, "name");
+        names[n++] = name ? name : text_of(c, "plugin");
+    }
+    const char *near = rung_nearest(word, names, n), *has = item_names(arena, list);
+    rung_diag(diags, NULL, 0, "--set %s: '%s' has no item '%s'%s%s%s; it has %s", assignment,
+              list->name ? list->name : "the list", word, near ? "; did you mean '" : "",
+              near ? near : "", near ? "'?" : "", *has ? has : "none");
+}
+
 static struct rung_node *find_child(struct rung_node *group, const char *name)
 {
     for (struct rung_node *c = group->first; c; c = c->next)
@@ -74,15 +95,21 @@ static struct rung_node *find_child(struct rung_node *group, const char *name)
  * a fault.
  */
 static struct rung_node *descend(struct rung_arena *arena, struct rung_node *at, const char *word,
-                                 const char *assignment, struct rung_diags *diags)
+                                 const char *origin, const char *assignment,
+                                 struct rung_diags *diags)
 {
     struct rung_node *next = NULL;
+    int64_t index;
     if (at->type == RUNG_NODE_LIST) {
         next = find_item(at, word);
         if (!next)
-            fault(diags, assignment, "the list has no such item; it has ", item_names(arena, at));
+            item_fault(arena, at, word, assignment, diags);
     } else if (at->type != RUNG_NODE_GROUP) {
         fault(diags, assignment, "there is nothing below ", rung_node_type_name(at->type));
+    } else if (rung_parse_i64(word, &index)) {
+        fault(diags, assignment,
+              "there is no list to take an item of; set the whole list, such as ",
+              "llm=( { plugin = \"catalog\"; } )");
     } else if (!is_key(word)) {
         fault(diags, assignment, "PATH is keys separated by '.', such as search.rounds; not ",
               word);
@@ -93,9 +120,18 @@ static struct rung_node *descend(struct rung_arena *arena, struct rung_node *at,
     return next;
 }
 
+/* No line of a file: the whole is on the command line. */
+static void drop_lines(struct rung_node *node)
+{
+    node->line = 0;
+    for (struct rung_node *c = node->first; c; c = c->next)
+        drop_lines(c);
+}
+
 /* The value as it would stand in a file, else the text itself. NULL after a fault. */
 static struct rung_node *read_value(struct rung_arena *arena, const char *name, const char *text,
-                                    const char *assignment, struct rung_diags *diags)
+                                    const char *origin, const char *assignment,
+                                    struct rung_diags *diags)
 {
     const char *setting = rung_arena_printf(arena, "v = %s;", text);
     struct rung_diags own = {0};
@@ -112,8 +148,10 @@ static struct rung_node *read_value(struct rung_arena *arena, const char *name, 
         value = rung_node_new(arena, RUNG_NODE_STRING, NULL, origin, 0);
         value->s = rung_arena_strdup(arena, text);
     }
-    if (value)
+    if (value) {
         value->name = name;
+        drop_lines(value);
+    }
     rung_diags_free(&own);
     return value;
 }
@@ -127,14 +165,16 @@ bool rung_config_set(struct rung_arena *arena, struct rung_node *root, const cha
         return false;
     }
     char *path = rung_arena_strndup(arena, assignment, (size_t)(eq - assignment));
+    const char *origin = origin_of(arena, path);
     struct rung_node *at = root;
     for (char *word = path, *end; at && word; word = end ? end + 1 : NULL) {
         end = strchr(word, '.');
         if (end)
             *end = 0;
-        at = descend(arena, at, word, assignment, diags);
+        at = descend(arena, at, word, origin, assignment, diags);
     }
-    struct rung_node *value = at ? read_value(arena, at->name, eq + 1, assignment, diags) : NULL;
+    struct rung_node *value =
+        at ? read_value(arena, at->name, eq + 1, origin, assignment, diags) : NULL;
     if (!value)
         return false;
     rung_config_assign(arena, at, value);

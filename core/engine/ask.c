@@ -142,9 +142,11 @@ static void add_usage(cJSON *json, const struct rung_usage *u)
     cJSON_AddBoolToObject(usage, "estimated", u->estimated != 0);
 }
 
-static cJSON *reply_json(const struct rung_llm_response *r, const char *text, uint64_t ns)
+static cJSON *reply_json(const struct rung_llm_response *r, const char *llm, const char *text,
+                         uint64_t ns)
 {
     cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "llm", llm);
     cJSON_AddStringToObject(json, "finish", finish_name(r->finish));
     rung_json_add_text(json, "text", rung_text_of(text));
     cJSON_AddStringToObject(json, "model", r->model ? r->model : "");
@@ -165,6 +167,7 @@ static void take_reply(struct engine *e, const cJSON *json, struct rung_arena *a
             thought = rung_json_i64(usage, "reasoning", 0);
     pthread_mutex_lock(&e->lock);
     e->spent.calls++;
+    engine_spend(e, rung_json_text(json, "llm", ""), usage);
     e->spent.tokens_in += (uint64_t)(in > 0 ? in : 0) + (uint64_t)(cached > 0 ? cached : 0);
     e->spent.tokens_out += (uint64_t)(made > 0 ? made : 0) + (uint64_t)(thought > 0 ? thought : 0);
     pthread_mutex_unlock(&e->lock);
@@ -232,7 +235,7 @@ static int32_t ask_model(struct engine *e, const char *key, const char *role,
     if (status)
         return status;
     const char *text = response_text(&response, arena);
-    cJSON *json = reply_json(&response, text, rung_now_ns() - start);
+    cJSON *json = reply_json(&response, llm->stage->name, text, rung_now_ns() - start);
     status = rung_journal_append(e->journal, "reply", key, json, NULL, err);
     if (!status)
         take_reply(e, json, arena, out);

@@ -14,6 +14,7 @@
 #include "worker/pool.h"
 #include <pthread.h>
 #include <rung/codegen.h>
+#include <rung/examples.h>
 #include <rung/host.h>
 #include <rung/llm.h>
 #include <rung/search.h>
@@ -32,6 +33,8 @@ struct engine_prompts { /* texts of config/prompts */
 /* Spent so far, in this process and before a resume. */
 struct engine_spent {
     uint64_t calls, tokens_in, tokens_out, evaluations;
+    double usd;           /* of the calls whose price is known */
+    bool usd_gapped;      /* some call's price is not known */
     double wall_s_before; /* of earlier processes of the run */
 };
 
@@ -43,12 +46,14 @@ struct engine {
     struct rung_node *pipeline_node, *task_node;
     const struct rung_pipeline *pipeline;
     const struct rung_task *task;
+    struct rung_task_rest task_rest;
     const char *contract; /* of the codegen, for this task */
+    const char *examples; /* for prompts of first kernels; "" without any */
     struct engine_prompts prompts;
     uint64_t seed;
 
     struct engine_llm *llms;
-    struct rung_instance *codegen, *search;
+    struct rung_instance *codegen, *search, **example_sources;
     struct rung_journal *journal;
     struct rung_pool *pool;
     struct rung_cancel *cancel;
@@ -58,6 +63,8 @@ struct engine {
     struct engine_spent spent;
     uint64_t start_ns;
     uint32_t decisions;
+    double best_ns;          /* at the last barrier; 0: none yet */
+    uint32_t stale;          /* barriers in a row that brought no faster kernel */
     const char *stop_reason; /* NULL while it runs */
     _Atomic int out_of_budget;
     struct rung_error failure; /* first fault of the environment; ends the run */
@@ -85,6 +92,10 @@ int32_t engine_loop(struct engine *e, struct rung_error *err);
 /* RUNG_EBUDGET once a limit of the pipeline is reached; RUNG_ECANCELLED after an interrupt. */
 int32_t engine_may_call(struct engine *e, struct rung_error *err);
 int32_t engine_may_evaluate(struct engine *e, struct rung_error *err);
+/* Adds what a call cost; llm is the name of the stage that answered. Call with the lock held. */
+void engine_spend(struct engine *e, const char *llm, const cJSON *usage);
+/* Why the search has done enough (`stop` of the pipeline), or NULL. [main, at a barrier] */
+const char *engine_enough(struct engine *e);
 /* Share of the budget used, 0..1. Call with the lock held. */
 double engine_budget_used(const struct engine *e);
 double engine_wall_s(const struct engine *e);
@@ -117,6 +128,10 @@ const char *engine_prompt_plan(struct engine *e, struct rung_arena *arena, const
                                const char *message);
 const char *engine_prompt_repair(struct engine *e, struct rung_arena *arena, const char *source,
                                  const char *code, const char *message, const char *note);
+
+/* ---- examples.c ---- */
+/* Asks the pipeline's sources of examples, once a run; fills engine.examples. */
+int32_t engine_examples_read(struct engine *e, struct rung_error *err);
 
 /* ---- ideas.c ---- */
 /*
@@ -153,13 +168,40 @@ int32_t engine_implement(struct engine *e, struct engine_candidate *c, const cha
 int32_t engine_tune(struct engine *e, struct engine_candidate *c, const struct rung_action *action,
                     struct rung_error *err);
 
+/* ---- ladder.c ---- */
+/*
+ * One variant on all devices that its rungs of an occasion (rung_when) need: the run's own
+ * compiles, checks and, at RUNG_WHEN_ALWAYS, times it; others only check. The first refusal stands.
+ */
+int32_t engine_climb(struct engine *e, const struct engine_candidate *c,
+                     const struct rung_bundle *bundle, const char *point, uint32_t occasion,
+                     struct rung_arena *arena, struct rung_outcome *out, struct rung_error *err);
+/* Whether any rung of the pipeline waits for the occasion. */
+bool engine_has_rungs(const struct engine *e, uint32_t occasion);
+/* Tells of rungs whose devices no worker has. */
+void engine_warn_rungs(struct engine *e);
+
+/* ---- confirm.c ---- */
+/*
+ * The best candidate must pass the rungs of the occasion too; one that does not makes room for the
+ * next, until one passes or none is left. At barriers and at the end, so that the outcome does not
+ * depend on who finished first. [main]
+ */
+int32_t engine_confirm(struct engine *e, uint32_t occasion, struct rung_error *err);
+
 /* ---- evaluate.c ---- */
-/* A job for the workers: answered from the journal when it was judged before. point NULL: the
- * first. */
+/*
+ * A variant's verdict: answered from the journal when it was judged before. point NULL: the first.
+ */
 int32_t engine_evaluate(struct engine *e, struct engine_candidate *c,
                         const struct rung_bundle *bundle, uint32_t attempt, const char *point,
                         struct rung_arena *arena, struct rung_outcome *out, uint64_t *seq,
                         struct rung_error *err);
+/* The same for the rungs that run later; point is one that was accepted. */
+int32_t engine_evaluate_later(struct engine *e, const struct engine_candidate *c,
+                              const struct rung_bundle *bundle, const char *point,
+                              uint32_t occasion, struct rung_arena *arena, struct rung_outcome *out,
+                              uint64_t *seq, struct rung_error *err);
 cJSON *engine_outcome_to_json(const struct rung_outcome *outcome);
 bool engine_outcome_from_json(const cJSON *json, struct rung_arena *arena,
                               struct rung_outcome *out);

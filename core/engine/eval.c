@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "config/config.h"
+#include "config/validate.h"
 #include "engine/report_text.h"
 #include "plugin/instance.h"
 #include "worker/pool.h"
@@ -24,6 +24,7 @@ struct eval {
     const struct rung_pipeline *pipeline;
     struct rung_node *task_node;
     const struct rung_task *task;
+    struct rung_task_rest task_rest;
     struct rung_instance *codegen;
     struct rung_pool *pool;
 };
@@ -44,7 +45,20 @@ static int32_t read_config(struct eval *v, struct rung_diags *diags)
         v->pipeline = rung_pipeline_read(v->arena, root, diags);
     v->task_node = rung_config_task(v->arena, o->task, diags);
     if (v->task_node)
-        v->task = rung_task_read(v->arena, v->task_node, diags);
+        v->task = rung_task_read_all(v->arena, v->task_node, &v->task_rest, diags);
+    return diags->n ? RUNG_ECONFIG : RUNG_OK;
+}
+
+/* All that the plugins which judge find wrong with the files. */
+static int32_t validate(struct eval *v, struct rung_diags *diags)
+{
+    struct rung_diags notes = {0};
+    const struct rung_validation check = {v->arena, v->registry, rung_data_dir(), diags, &notes};
+    rung_validate_ladder(&check, v->pipeline);
+    rung_validate_task(&check, v->pipeline, v->task, &v->task_rest);
+    if (!v->options->json)
+        fputs(rung_buf_text(&notes.text), stderr);
+    rung_diags_free(&notes);
     return diags->n ? RUNG_ECONFIG : RUNG_OK;
 }
 
@@ -54,16 +68,17 @@ static int32_t load_codegen(struct eval *v, struct rung_diags *diags, struct run
                                                    {NULL, NULL, NULL}};
     const struct rung_loaded *loaded;
     const struct rung_stage *stage = &v->pipeline->codegen;
-    for (size_t i = 0; v->pipeline->plugin_path && v->pipeline->plugin_path[i]; i++)
-        rung_registry_add_dir(v->registry, v->pipeline->plugin_path[i]);
+    rung_pipeline_add_path(v->pipeline, v->registry);
     if (v->options->insecure_plugins)
         rung_registry_allow_insecure(v->registry);
+    if (validate(v, diags))
+        return RUNG_ECONFIG;
     int32_t status =
         rung_registry_load(v->registry, RUNG_KIND_CODEGEN, stage->plugin, &loaded, err);
     if (status)
         return status;
     const struct rung_options *options = rung_options_read(
-        v->arena, loaded->factory, stage->settings, rung_stage_keys, rung_data_dir(), diags);
+        v->arena, loaded->factory, stage->settings, stage->keys, rung_data_dir(), diags);
     if (!options)
         return rung_fail(err, RUNG_ECONFIG, "config", "the codegen's options are wrong");
     status = rung_instance_new(loaded, options, stage->name, rung_data_dir(), services, &v->codegen,
@@ -102,9 +117,18 @@ static bool told_by_rung(const cJSON *report)
     return false;
 }
 
+/* A kernel that was not checked is not called accepted to a person. */
+static const char *verdict_words(const struct eval *v, const struct rung_outcome *o)
+{
+    const char *only = v->options->only;
+    if (o->verdict != RUNG_ACCEPTED || !only || strcmp(only, "check") == 0)
+        return verdicts[o->verdict];
+    return strcmp(only, "compile") == 0 ? "compiles (not checked)" : "timed (not checked)";
+}
+
 static void print_report(const struct eval *v, const struct rung_outcome *o)
 {
-    fprintf(stderr, "%s%s%s: %s on task %s%s%s\n", verdicts[o->verdict], o->code[0] ? ", " : "",
+    fprintf(stderr, "%s%s%s: %s on task %s%s%s\n", verdict_words(v, o), o->code[0] ? ", " : "",
             o->code, v->options->kernel, v->task->name, o->point && o->point[0] ? ", " : "",
             o->point ? o->point : "");
     rung_report_print(stderr, o->report);
@@ -194,6 +218,21 @@ static int32_t judge(struct eval *v, const struct rung_bundle *bundle, struct ru
     return status ? status : rung_pool_run(v->pool, &job, v->arena, out, err);
 }
 
+/* A point that the plan has not is a mistake of the command line, not the kernel's. */
+static int32_t check_point(struct eval *v, const struct rung_bundle *bundle, struct rung_error *err)
+{
+    const struct rung_file *entry = &bundle->files[bundle->entry];
+    struct rung_point point;
+    const char *problem = "";
+    const struct rung_plan *plan =
+        v->options->point
+            ? rung_plan_parse(v->arena, v->task, entry->path, entry->text, &problem)
+            : NULL;
+    if (!plan || rung_point_parse(v->arena, plan, v->options->point, &point, &problem))
+        return RUNG_OK; /* no plan lines: only the compiler knows the plan */
+    return rung_fail(err, RUNG_EINVAL, "eval.point", "--point %s: %s", v->options->point, problem);
+}
+
 static int32_t evaluate(struct eval *v, struct rung_outcome *out, struct rung_error *err)
 {
     struct rung_diags diags = {0};
@@ -209,6 +248,8 @@ static int32_t evaluate(struct eval *v, struct rung_outcome *out, struct rung_er
     rung_diags_free(&diags);
     if (!status)
         status = read_kernel(v, &source, err);
+    if (!status && !source.code[0])
+        status = check_point(v, source.bundle, err);
     if (status || !source.code[0])
         return status ? status : judge(v, source.bundle, out, err);
     *out = (struct rung_outcome){.verdict = RUNG_REJECTED, .message = source.message.ptr};
@@ -219,7 +260,10 @@ static int32_t evaluate(struct eval *v, struct rung_outcome *out, struct rung_er
 
 static int report(struct eval *v, struct rung_outcome *out)
 {
+    const char *only = v->options->only;
     name_artifacts(v, out);
+    if (out->report)
+        cJSON_AddBoolToObject(out->report, "checked", !only || strcmp(only, "check") == 0);
     if (v->options->json)
         print_json(out);
     else

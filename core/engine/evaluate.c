@@ -81,7 +81,7 @@ static int32_t record(struct engine *e, const char *key, const struct rung_outco
                       uint64_t *seq, struct rung_error *err)
 {
     cJSON *json = engine_outcome_to_json(o);
-    int32_t status;
+    int32_t status = RUNG_OK;
     if (o->verdict == RUNG_INCONCLUSIVE) {
         char again[200];
         snprintf(again, sizeof again, "%s@%lld", key, (long long)rung_wall_ms());
@@ -93,24 +93,32 @@ static int32_t record(struct engine *e, const char *key, const struct rung_outco
     return status;
 }
 
-static int32_t judge(struct engine *e, const struct engine_candidate *c,
-                     const struct rung_bundle *bundle, const char *key, const char *point,
-                     struct rung_arena *arena, struct rung_outcome *out, uint64_t *seq,
-                     struct rung_error *err)
+/* Judges and records, or answers from the record. */
+static int32_t evaluate(struct engine *e, const struct engine_candidate *c,
+                        const struct rung_bundle *bundle, const char *key, const char *point,
+                        uint32_t occasion, struct rung_arena *arena, struct rung_outcome *out,
+                        uint64_t *seq, struct rung_error *err)
 {
-    struct rung_job job = {.label = rung_arena_printf(arena, "candidate %u%s%s", c->number,
-                                                      point ? ", " : "", point ? point : ""),
-                           .bundle = bundle,
-                           .point = point,
-                           .stages = RUNG_STAGE_COMPILE | RUNG_STAGE_CHECK | RUNG_STAGE_TIME};
-    int32_t status = engine_may_evaluate(e, err);
+    cJSON *known = rung_journal_find(e->journal, "variant", key, seq);
+    int32_t status = RUNG_OK;
+    if (known) {
+        if (!engine_outcome_from_json(known, arena, out))
+            status = rung_fail(err, RUNG_EIO, "journal.record",
+                               "%s: the verdict '%s' in the journal is damaged",
+                               rung_journal_dir(e->journal), key);
+        cJSON_Delete(known);
+    } else {
+        /* The winner is confirmed whatever the budget says: an unproved winner is worth nothing. */
+        status = occasion == RUNG_WHEN_FINAL ? RUNG_OK : engine_may_evaluate(e, err);
+        if (!status)
+            status = engine_climb(e, c, bundle, point, occasion, arena, out, err);
+        if (!status)
+            status = record(e, key, out, seq, err);
+        cJSON_Delete(out->report);
+        out->report = NULL;
+    }
     if (!status)
-        status = rung_pool_run(e->pool, &job, arena, out, err);
-    if (status)
-        return status;
-    status = record(e, key, out, seq, err);
-    cJSON_Delete(out->report);
-    out->report = NULL;
+        count_evaluation(e);
     return status;
 }
 
@@ -121,16 +129,15 @@ int32_t engine_evaluate(struct engine *e, struct engine_candidate *c,
 {
     const char *key =
         rung_arena_printf(arena, "%u/%u/%s", c->number, attempt, point ? point : "first");
-    cJSON *known = rung_journal_find(e->journal, "variant", key, seq);
-    int32_t status = RUNG_OK;
-    if (known && !engine_outcome_from_json(known, arena, out))
-        status = rung_fail(err, RUNG_EIO, "journal.record",
-                           "%s: the verdict '%s' in the journal is damaged",
-                           rung_journal_dir(e->journal), key);
-    cJSON_Delete(known);
-    if (!known)
-        status = judge(e, c, bundle, key, point, arena, out, seq, err);
-    if (!status)
-        count_evaluation(e);
-    return status;
+    return evaluate(e, c, bundle, key, point, RUNG_WHEN_ALWAYS, arena, out, seq, err);
+}
+
+int32_t engine_evaluate_later(struct engine *e, const struct engine_candidate *c,
+                              const struct rung_bundle *bundle, const char *point,
+                              uint32_t occasion, struct rung_arena *arena, struct rung_outcome *out,
+                              uint64_t *seq, struct rung_error *err)
+{
+    const char *key = rung_arena_printf(arena, "%u/%u/%s/%s", c->number, c->attempt, point,
+                                        occasion == RUNG_WHEN_BEST ? "best" : "final");
+    return evaluate(e, c, bundle, key, point, occasion, arena, out, seq, err);
 }

@@ -203,7 +203,10 @@ static cJSON *summary(struct engine *e, const struct engine_candidate *best, con
     rung_json_add_i64(tokens, "input", (int64_t)e->spent.tokens_in);
     rung_json_add_i64(tokens, "output", (int64_t)e->spent.tokens_out);
     rung_json_add_i64(json, "calls", (int64_t)e->spent.calls);
-    cJSON_AddNullToObject(json, "cost_usd");
+    if (e->spent.usd_gapped)
+        cJSON_AddNullToObject(json, "cost_usd");
+    else
+        rung_json_add_f64(json, "cost_usd", e->spent.usd);
     rung_json_add_f64(json, "wall_s", engine_wall_s(e));
     cJSON_AddStringToObject(json, "stop", e->stop_reason ? e->stop_reason : "");
     return json;

@@ -310,6 +310,17 @@ static void note_failures(struct barrier *b)
         engine_give_up(b->e, &b->work[0].error);
 }
 
+/* What needs the best candidate alone; a fault of the environment ends the run like any other. */
+static void confirm_best(struct barrier *b)
+{
+    struct rung_error err = rung_error_init();
+    if (rung_cancel_requested(b->e->cancel) || atomic_load(&b->e->out_of_budget))
+        return;
+    int32_t status = engine_confirm(b->e, RUNG_WHEN_BEST, &err);
+    if (status && status != RUNG_EBUDGET && status != RUNG_ECANCELLED)
+        engine_give_up(b->e, &err);
+}
+
 static void carry_out(struct barrier *b)
 {
     uint32_t most = 0;
@@ -321,6 +332,7 @@ static void carry_out(struct barrier *b)
         expand(b, i);
     run_crew(b);
     note_failures(b);
+    confirm_best(b);
     collect_events(b);
     for (uint32_t i = 0; i < b->n_work; i++)
         free((void *)b->work[i].reply);
@@ -365,6 +377,15 @@ static bool ended(struct engine *e)
     return e->stop_reason != NULL;
 }
 
+/* Whether a decision made kernels: only such a barrier counts as a round without progress. */
+static bool implements(const struct barrier *b)
+{
+    for (uint32_t i = 0; i < b->n_actions; i++)
+        if (b->actions[i].kind == RUNG_ACTION_IMPLEMENT)
+            return true;
+    return false;
+}
+
 /* One decision and its barrier; *last is replaced. */
 static int32_t step(struct engine *e, struct barrier **last, struct rung_error *err)
 {
@@ -381,6 +402,8 @@ static int32_t step(struct engine *e, struct barrier **last, struct rung_error *
             rung_arena_strdup(e->arena, stop->note ? stop->note : "the policy stopped");
     else if (!status)
         carry_out(b);
+    if (!stop && !status && implements(b))
+        e->stop_reason = engine_enough(e);
     e->decisions++;
     if (*last)
         rung_arena_free((*last)->arena);

@@ -157,7 +157,7 @@ static void add_parent(struct engine *e, struct rung_buf *out, struct rung_arena
     if (!c || engine_recall(e, c, arena, &source, &err))
         return;
     bool accepted = c->state == RUNG_CANDIDATE_ACCEPTED;
-    struct engine_words words = engine_words(e, accepted ? c->best_seq : c->seq, arena);
+    struct engine_words words = engine_words(e, accepted ? c->best->seq : c->seq, arena);
     rung_buf_printf(out, "### Candidate %u\n\nVerdict: %s%s%s\n\n", c->number,
                     verdict_text(arena, c), c->point[0] ? ", tuned to " : "", c->point);
     rung_buf_printf(out, "```cuda\n%s\n```\n\n", engine_entry_text(source.bundle));
@@ -203,6 +203,7 @@ const char *engine_prompt_code(struct engine *e, struct rung_arena *arena,
     const struct field fields[] = {
         {"task", rung_task_contract(arena, e->task)},
         {"parents", parents_text(e, arena, c->parents, c->n_parents)},
+        {"examples", c->n_parents ? "" : e->examples},
         {"idea", idea ? idea->sentence : "Write a plain kernel that is right for every shape."},
         {"note", note},
         {NULL, NULL}};

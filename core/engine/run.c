@@ -65,6 +65,7 @@ static int32_t open_and_loop(struct engine *e, struct rung_error *err)
         return status;
     engine_say(e, "%u worker%s on %s", rung_pool_size(e->pool),
                rung_pool_size(e->pool) == 1 ? "" : "s", rung_pool_device(e->pool));
+    engine_warn_rungs(e);
     return engine_loop(e, err);
 }
 
@@ -78,6 +79,8 @@ static int run(struct engine *e)
     bool watching = pthread_create(&watcher, NULL, watch_signals, e) == 0;
     int32_t status = open_and_loop(e, &err);
     bool begun = e->pool != NULL;
+    if (begun && !status)
+        status = engine_confirm(e, RUNG_WHEN_FINAL, &err);
     engine_progress_free(e->progress);
     e->progress = NULL;
     if (status)

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "config/validate.h"
 #include "engine/engine.h"
 #include "http/http.h"
 
@@ -43,7 +44,7 @@ static int32_t read_trees(struct engine *e, struct rung_diags *diags)
         rung_diag(diags, e->pipeline->file, 0,
                   "names no task; add task = \"FILE\" or give --task FILE");
     if (e->task_node)
-        e->task = rung_task_read(e->arena, e->task_node, diags);
+        e->task = rung_task_read_all(e->arena, e->task_node, &e->task_rest, diags);
     if (!e->pipeline->n_llms)
         rung_diag(diags, e->pipeline->file, 0,
                   "names no llm; add for example: llm = ( { plugin = \"catalog\"; } );");
@@ -67,26 +68,44 @@ static struct rung_instance *make_instance(struct engine *e, const char *kind,
         return NULL;
     }
     const struct rung_options *options = rung_options_read(
-        e->arena, loaded->factory, stage->settings, rung_stage_keys, e->data_dir, diags);
+        e->arena, loaded->factory, stage->settings, stage->keys, e->data_dir, diags);
     if (options &&
         rung_instance_new(loaded, options, stage->name, e->data_dir, services, &instance, &err))
         rung_diag(diags, file, line, "%s", err.message);
     return instance;
 }
 
+/* All that plugins find wrong with the files, at once and before anything is started. */
+static int32_t validate(struct engine *e, struct rung_diags *diags)
+{
+    struct rung_diags notes = {0};
+    const struct rung_validation v = {e->arena, e->registry, e->data_dir, diags, &notes};
+    rung_validate_search(&v, e->pipeline);
+    rung_validate_ladder(&v, e->pipeline);
+    rung_validate_task(&v, e->pipeline, e->task, &e->task_rest);
+    if (!e->options->quiet)
+        fputs(rung_buf_text(&notes.text), stderr);
+    rung_diags_free(&notes);
+    return diags->n ? RUNG_ECONFIG : RUNG_OK;
+}
+
 static int32_t load_plugins(struct engine *e, struct rung_diags *diags)
 {
     const struct rung_pipeline *p = e->pipeline;
-    for (size_t i = 0; p->plugin_path && p->plugin_path[i]; i++)
-        rung_registry_add_dir(e->registry, p->plugin_path[i]);
+    rung_pipeline_add_path(p, e->registry);
     if (e->options->insecure_plugins)
         rung_registry_allow_insecure(e->registry);
+    if (validate(e, diags))
+        return RUNG_ECONFIG;
     e->llms = RUNG_ARENA_NEW(e->arena, struct engine_llm, p->n_llms);
     for (uint32_t i = 0; i < p->n_llms; i++)
         e->llms[i] =
             (struct engine_llm){&p->llms[i], make_instance(e, RUNG_KIND_LLM, &p->llms[i], diags)};
     e->codegen = make_instance(e, RUNG_KIND_CODEGEN, &p->codegen, diags);
     e->search = make_instance(e, RUNG_KIND_SEARCH, &p->search, diags);
+    e->example_sources = RUNG_ARENA_NEW(e->arena, struct rung_instance *, p->n_examples);
+    for (uint32_t i = 0; i < p->n_examples; i++)
+        e->example_sources[i] = make_instance(e, RUNG_KIND_EXAMPLES, &p->examples[i], diags);
     return diags->n ? RUNG_ECONFIG : RUNG_OK;
 }
 
@@ -97,6 +116,8 @@ static int32_t start_plugins(struct engine *e, struct rung_error *err)
         status = rung_instance_start(e->search, err);
     for (uint32_t i = 0; i < e->pipeline->n_llms && !status; i++)
         status = rung_instance_start(e->llms[i].instance, err);
+    for (uint32_t i = 0; i < e->pipeline->n_examples && !status; i++)
+        status = rung_instance_start(e->example_sources[i], err);
     return status;
 }
 
@@ -108,6 +129,8 @@ static int32_t read_contract(struct engine *e, struct rung_error *err)
     int32_t status;
     RUNG_INVOKE(status, e->codegen, struct rung_codegen_ops, contract, &call, e->task, &text);
     e->contract = text.ptr;
+    if (!status)
+        status = engine_examples_read(e, err);
     return status ? status : engine_prompts_load(e, err);
 }
 
@@ -274,6 +297,8 @@ void engine_close(struct engine *e)
     rung_pool_free(e->pool);
     for (uint32_t i = 0; e->llms && i < e->pipeline->n_llms; i++)
         rung_instance_free(e->llms[i].instance);
+    for (uint32_t i = 0; e->example_sources && i < e->pipeline->n_examples; i++)
+        rung_instance_free(e->example_sources[i]);
     rung_instance_free(e->codegen);
     rung_instance_free(e->search);
     rung_journal_close(e->journal);

@@ -49,35 +49,49 @@ struct engine_candidate *engine_candidate_get(const struct engine_state *s, uint
 }
 
 /* A tried point counts once, however often it was judged (a repaired reply judges it again). */
-static void add_variant(struct engine_state *s, struct engine_candidate *c,
-                        const struct rung_outcome *o)
+static struct engine_variant *add_variant(struct engine_state *s, struct engine_candidate *c,
+                                          const struct rung_outcome *o, uint64_t seq)
 {
     struct engine_variant *v = RUNG_ARENA_NEW(s->arena, struct engine_variant, 1);
     *v = (struct engine_variant){.point = rung_arena_strdup(s->arena, o->point ? o->point : ""),
                                  .verdict = o->verdict,
-                                 .time_ns = o->time_ns};
+                                 .seq = seq,
+                                 .time_kind = o->time_kind,
+                                 .time_ns = o->time_ns,
+                                 .tie_band = o->tie_band,
+                                 .floor_ns = o->floor_ns};
     memcpy(v->code, o->code, sizeof v->code);
     struct engine_variant **end = &c->variants;
     while (*end)
         end = &(*end)->next;
     *end = v;
     c->n_tried++;
+    return v;
 }
 
-static void take_best(struct engine_state *s, struct engine_candidate *c,
-                      const struct rung_outcome *o, uint64_t seq)
+static bool faster(const struct engine_variant *a, const struct engine_variant *b)
 {
-    bool first = c->state != RUNG_CANDIDATE_ACCEPTED;
-    if (!first && !(o->time_kind && o->time_ns < c->time_ns))
-        return;
+    return a->time_kind && (!b->time_kind || a->time_ns < b->time_ns);
+}
+
+static void take_best(struct engine_candidate *c, struct engine_variant *v)
+{
     c->state = RUNG_CANDIDATE_ACCEPTED;
     c->code[0] = 0;
-    c->best_seq = seq;
-    c->point = rung_arena_strdup(s->arena, o->point ? o->point : "");
-    c->time_kind = o->time_kind;
-    c->time_ns = o->time_ns;
-    c->tie_band = o->tie_band;
-    c->floor_ns = o->floor_ns;
+    c->best = v;
+    c->point = v->point;
+    c->time_kind = v->time_kind;
+    c->time_ns = v->time_ns;
+    c->tie_band = v->tie_band;
+    c->floor_ns = v->floor_ns;
+}
+
+static void take_failure(struct engine_candidate *c, uint32_t verdict, const char *code)
+{
+    c->state = verdict == RUNG_REJECTED ? RUNG_CANDIDATE_REJECTED : RUNG_CANDIDATE_UNSUPPORTED;
+    c->best = NULL;
+    c->time_kind = 0;
+    memcpy(c->code, code, sizeof c->code);
 }
 
 void engine_candidate_judge(struct engine_state *s, struct engine_candidate *c,
@@ -86,15 +100,28 @@ void engine_candidate_judge(struct engine_state *s, struct engine_candidate *c,
     c->seq = seq;
     if (o->n_points)
         c->n_points = o->n_points;
-    add_variant(s, c, o);
+    struct engine_variant *v = add_variant(s, c, o, seq);
     if (o->verdict == RUNG_ACCEPTED) {
-        take_best(s, c, o, seq);
-        return;
+        if (c->state != RUNG_CANDIDATE_ACCEPTED || faster(v, c->best))
+            take_best(c, v);
+    } else if (c->state != RUNG_CANDIDATE_ACCEPTED) { /* a bad point does not undo a good one */
+        take_failure(c, o->verdict, o->code);
     }
-    if (c->state == RUNG_CANDIDATE_ACCEPTED)
-        return; /* one bad tune point does not undo a good one */
-    c->state = o->verdict == RUNG_REJECTED ? RUNG_CANDIDATE_REJECTED : RUNG_CANDIDATE_UNSUPPORTED;
-    memcpy(c->code, o->code, sizeof c->code);
+}
+
+void engine_candidate_demote(struct engine_candidate *c, const struct rung_outcome *o, uint64_t seq)
+{
+    struct engine_variant *best = NULL;
+    c->best->verdict = o->verdict;
+    memcpy(c->best->code, o->code, sizeof c->best->code);
+    for (struct engine_variant *v = c->variants; v; v = v->next)
+        if (v->verdict == RUNG_ACCEPTED && (!best || faster(v, best)))
+            best = v;
+    c->seq = seq;
+    if (best)
+        take_best(c, best);
+    else
+        take_failure(c, o->verdict, o->code);
 }
 
 bool engine_ahead(const struct engine_candidate *a, const struct engine_candidate *b)

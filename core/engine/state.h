@@ -21,7 +21,9 @@ struct engine_variant {
     const char *point;
     uint32_t verdict; /* rung_outcome_verdict */
     char code[32];
-    double time_ns;
+    uint64_t seq;
+    uint32_t time_kind, passed; /* passed: 1 << rung_when, rungs of that occasion */
+    double time_ns, tie_band, floor_ns;
     struct engine_variant *next;
 };
 
@@ -42,8 +44,8 @@ struct engine_candidate {
     char source_sha[RUNG_SHA256_HEX];
     struct engine_variant *variants; /* in the order judged */
     uint64_t n_points, n_tried;
-    /* The best accepted variant. */
-    uint64_t best_seq; /* of its verdict; 0: none */
+    /* The best accepted variant; NULL: none. What follows is a copy of its fields. */
+    struct engine_variant *best;
     const char *point;
     uint32_t time_kind;
     double time_ns, tie_band, floor_ns;
@@ -66,6 +68,10 @@ struct engine_candidate *engine_candidate_get(const struct engine_state *state, 
 /* Takes a verdict on one tune point into the candidate; texts are copied to the state's arena. */
 void engine_candidate_judge(struct engine_state *state, struct engine_candidate *candidate,
                             const struct rung_outcome *outcome, uint64_t seq);
+/* A rung that runs later refused the best variant: the next best takes its place, if there is any.
+ */
+void engine_candidate_demote(struct engine_candidate *candidate, const struct rung_outcome *outcome,
+                             uint64_t seq);
 /* Whether a is ahead of b: accepted before rejected, then time, then number. */
 bool engine_ahead(const struct engine_candidate *a, const struct engine_candidate *b);
 /* The candidates in that order; n of them in *n, memory of arena. */

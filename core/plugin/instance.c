@@ -241,14 +241,21 @@ int32_t rung_guard_leave(struct rung_guard *guard, int32_t status, struct rung_e
 
 /* ---- Life ---- */
 
-static int32_t call_create(struct rung_instance *instance, struct rung_error *err)
+static int32_t call_validate(struct rung_instance *instance, struct rung_error *err)
 {
     struct rung_guard guard;
     const struct rung_factory *f = instance->factory;
     rung_guard_enter(&guard, instance);
     int32_t status = f->validate ? f->validate(instance->host, instance->options, err) : RUNG_OK;
-    if (!status)
-        status = f->create(instance->host, instance->options, err, &instance->self);
+    return rung_guard_leave(&guard, status, err);
+}
+
+static int32_t call_create(struct rung_instance *instance, struct rung_error *err)
+{
+    struct rung_guard guard;
+    const struct rung_factory *f = instance->factory;
+    rung_guard_enter(&guard, instance);
+    int32_t status = f->create(instance->host, instance->options, err, &instance->self);
     return rung_guard_leave(&guard, status, err);
 }
 
@@ -259,10 +266,10 @@ static void instance_release(struct rung_instance *instance)
     free(instance);
 }
 
-int32_t rung_instance_new(const struct rung_loaded *loaded, const struct rung_options *options,
-                          const char *name, const char *data_dir,
-                          const struct rung_service *services, struct rung_instance **out,
-                          struct rung_error *err)
+/* An instance before its create: what the host's calls need. */
+static struct rung_instance *instance_shell(const struct rung_loaded *loaded,
+                                            const struct rung_options *options, const char *name,
+                                            const char *data_dir)
 {
     struct rung_instance *instance = rung_xcalloc(1, sizeof *instance);
     struct instance_private *p = rung_xcalloc(1, sizeof *p);
@@ -277,9 +284,30 @@ int32_t rung_instance_new(const struct rung_loaded *loaded, const struct rung_op
     pthread_mutex_init(&p->lock, NULL);
     snprintf(p->who, sizeof p->who, "%s %s", rung_kind_word(loaded->factory->kind), name);
     p->services[p->n_services++] = rung_service_rng;
+    return instance;
+}
+
+int32_t rung_instance_validate(const struct rung_loaded *loaded, const struct rung_options *options,
+                               const char *name, const char *data_dir, struct rung_error *err)
+{
+    struct rung_instance *instance = instance_shell(loaded, options, name, data_dir);
+    int32_t status = call_validate(instance, err);
+    instance_release(instance);
+    return status;
+}
+
+int32_t rung_instance_new(const struct rung_loaded *loaded, const struct rung_options *options,
+                          const char *name, const char *data_dir,
+                          const struct rung_service *services, struct rung_instance **out,
+                          struct rung_error *err)
+{
+    struct rung_instance *instance = instance_shell(loaded, options, name, data_dir);
+    struct instance_private *p = instance->priv;
     for (; services && services->id && p->n_services < MAX_SERVICES; services++)
         p->services[p->n_services++] = *services;
-    int32_t status = call_create(instance, err);
+    int32_t status = call_validate(instance, err);
+    if (!status)
+        status = call_create(instance, err);
     if (status) {
         instance_release(instance);
         return status;

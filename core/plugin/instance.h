@@ -36,6 +36,9 @@ int32_t rung_instance_new(const struct rung_loaded *loaded, const struct rung_op
                           const char *name, const char *data_dir,
                           const struct rung_service *services, struct rung_instance **out,
                           struct rung_error *err);
+/* The factory's own rules on options that are each valid, without an instance. */
+int32_t rung_instance_validate(const struct rung_loaded *loaded, const struct rung_options *options,
+                               const char *name, const char *data_dir, struct rung_error *err);
 /* Starts it once; later calls return RUNG_OK. */
 int32_t rung_instance_start(struct rung_instance *instance, struct rung_error *err);
 /* Stops (when started) and destroys. NULL is fine. */

@@ -4,11 +4,9 @@
 #include "base/log.h"
 #include "plugin/registry.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct value {
     int64_t i;       /* INT, BOOL, BYTES */
@@ -57,7 +55,7 @@ static void enum_fault(struct reader *r, const struct rung_option *o, const stru
 
 static void range_fault(struct reader *r, const struct rung_option *o, const struct rung_node *node)
 {
-    RUNG_DIAG_AT(r->diags, node, "'%s' must lie in %g..%g%s%s", o->name, o->min, o->max,
+    RUNG_DIAG_AT(r->diags, node, "'%s' must lie in %.15g..%.15g%s%s", o->name, o->min, o->max,
                  o->unit ? " " : "", o->unit ? o->unit : "");
 }
 
@@ -66,14 +64,6 @@ static void type_fault(struct reader *r, const struct rung_option *o, const stru
 {
     RUNG_DIAG_AT(r->diags, node, "'%s' must be %s, not %s", o->name, want,
                  rung_node_type_name(node->type));
-}
-
-static const char *path_absolute(struct rung_arena *arena, const char *path)
-{
-    char cwd[PATH_MAX];
-    if (path[0] == '/' || !getcwd(cwd, sizeof cwd))
-        return path;
-    return rung_path_join(arena, cwd, path);
 }
 
 static void set_path(struct reader *r, const struct rung_node *node, struct value *v)
@@ -85,7 +75,7 @@ static void set_path(struct reader *r, const struct rung_node *node, struct valu
         v->s = rung_path_join(r->arena, r->data_dir, node->s + 5);
         return;
     }
-    v->s = v->raw = path_absolute(r->arena, rung_path_beside(r->arena, node->file, node->s));
+    v->s = v->raw = rung_path_absolute(r->arena, rung_path_beside(r->arena, node->file, node->s));
 }
 
 static void set_string(struct reader *r, const struct rung_option *o, const struct rung_node *node,
@@ -110,7 +100,7 @@ static void set_string(struct reader *r, const struct rung_option *o, const stru
     else if (o->type == RUNG_OPT_SECRET && rung_starts_with(node->s, "file:"))
         v->s = v->raw = rung_arena_printf(
             r->arena, "file:%s",
-            path_absolute(r->arena, rung_path_beside(r->arena, node->file, node->s + 5)));
+            rung_path_absolute(r->arena, rung_path_beside(r->arena, node->file, node->s + 5)));
 }
 
 static void set_number(struct reader *r, const struct rung_option *o, const struct rung_node *node,
@@ -274,6 +264,14 @@ struct rung_options *rung_options_read(struct rung_arena *arena, const struct ru
     return diags->n == before ? options : NULL;
 }
 
+/* All digits: cJSON's own numbers are doubles. */
+static cJSON *whole_json(int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return cJSON_CreateRaw(text);
+}
+
 static void add_json(cJSON *json, const struct rung_option *o, const struct value *v)
 {
     switch (o->type) {
@@ -293,7 +291,7 @@ static void add_json(cJSON *json, const struct rung_option *o, const struct valu
         cJSON *list = cJSON_AddArrayToObject(json, o->name);
         for (uint32_t i = 0; i < v->count; i++)
             cJSON_AddItemToArray(list, o->type == RUNG_OPT_INTS
-                                           ? cJSON_CreateNumber((double)v->ints[i])
+                                           ? whole_json(v->ints[i])
                                            : cJSON_CreateString(v->strings[i]));
         return;
     }

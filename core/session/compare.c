@@ -152,53 +152,85 @@ static void conclude(struct rung_comparison *c, const struct sums *sums, uint32_
         c->cosine = (double)(sums->got_want / (sqrtl(sums->got2) * sqrtl(sums->want2)));
 }
 
-static void compare_all(const struct slot *s, const void *memory,
-                        const struct rung_reference_output *want, double half,
-                        struct rung_comparison *c)
+/* One comparison in progress. */
+struct comparing {
+    const struct slot *s;
+    const void *memory; /* of the whole output */
+    double half;
+    struct sums sums;
+    struct rung_comparison *c;
+};
+
+static void compare_element(struct comparing *k, const struct element *e)
+{
+    uint32_t dtype = k->s->dtype;
+    if (isfinite(e->want))
+        k->sums.peak = fmax(k->sums.peak, fabs(e->want));
+    if (isfinite(e->want) && isinf(e->bound))
+        compare_anything(k->c, &k->sums, e);
+    else if (isfinite(e->want) && isfinite(e->got))
+        compare_finite(k->c, &k->sums, e, dtype, k->half);
+    else
+        compare_special(k->c, &k->sums, e, dtype);
+}
+
+/* n elements of the output from `first` on, against value[0..n) and bound[0..n). */
+static void compare_span(struct comparing *k, uint64_t first, uint64_t n, const double *value,
+                         const double *bound)
 {
     enum { CHUNK = 1024 };
+    const struct slot *s = k->s;
     uint64_t size = rung_dtype_bits(s->dtype) / 8;
-    struct sums sums = {0};
     double got[CHUNK];
-    for (uint64_t first = 0; first < s->elements; first += CHUNK) {
-        uint64_t n = s->elements - first < CHUNK ? s->elements - first : CHUNK;
-        const uint8_t *bytes = (const uint8_t *)memory + first * size;
-        rung_convert_load(s->dtype, bytes, n, got);
-        for (uint64_t k = 0; k < n; k++) {
-            uint64_t i = first + k;
-            struct element e = {i, got[k], want->value[i], want->bound[i], false};
+    for (uint64_t done = 0; done < n; done += CHUNK) {
+        uint64_t take = n - done < CHUNK ? n - done : CHUNK;
+        const uint8_t *bytes = (const uint8_t *)k->memory + (first + done) * size;
+        rung_convert_load(s->dtype, bytes, take, got);
+        for (uint64_t i = 0; i < take; i++) {
+            uint64_t at = first + done + i;
+            struct element e = {at, got[i], value[done + i], bound[done + i], false};
             if (s->poison)
-                e.poison = memcmp(bytes + k * size, s->poison + i * size % POISON_BYTES, size) == 0;
-            if (isfinite(e.want))
-                sums.peak = fmax(sums.peak, fabs(e.want));
-            if (isfinite(e.want) && isinf(e.bound))
-                compare_anything(c, &sums, &e);
-            else if (isfinite(e.want) && isfinite(e.got))
-                compare_finite(c, &sums, &e, s->dtype, half);
-            else
-                compare_special(c, &sums, &e, s->dtype);
+                e.poison =
+                    memcmp(bytes + i * size, s->poison + at * size % POISON_BYTES, size) == 0;
+            compare_element(k, &e);
         }
     }
-    conclude(c, &sums, s->dtype);
+}
+
+/* Compares all of an output (region NULL) or a box of it with `want`. */
+static int32_t compare(struct rung_call *call, struct rung_run *pub, uint32_t tensor,
+                       const struct rung_region *region, const struct rung_reference_output *want,
+                       struct rung_comparison *out)
+{
+    struct run *run = pub->ctx;
+    struct slot *s = &run->slots[tensor];
+    struct comparing k = {.s = s, .half = half_over(run->session->spec.task->precision), .c = out};
+    int32_t status = slot_after(run, call, s, &k.memory);
+    if (status != RUNG_OK)
+        return status;
+    *out = (struct rung_comparison){
+        .struct_size = sizeof *out, .tensor = tensor, .n = want->n, .first_bad = s->elements};
+    uint64_t lines = region ? region_lines(region) : 1, width = want->n / lines;
+    for (uint64_t i = 0; i < lines; i++)
+        compare_span(&k, region ? region_line(s, region, i) : 0, width, want->value + i * width,
+                     want->bound + i * width);
+    conclude(out, &k.sums, s->dtype);
+    return RUNG_OK;
 }
 
 int32_t session_compare(const struct rung_session *table, struct rung_call *call,
                         struct rung_run *pub, uint32_t tensor, struct rung_comparison *out)
 {
     struct rung_reference_output want;
-    struct run *run;
-    const void *memory;
     int32_t status = session_expected(table, call, pub, tensor, &want);
-    if (status == RUNG_OK)
-        status = run_finished(pub, call, tensor, &run);
-    if (status != RUNG_OK)
-        return status;
-    struct slot *s = &run->slots[tensor];
-    status = slot_after(run, call, s, &memory);
-    if (status != RUNG_OK)
-        return status;
-    *out = (struct rung_comparison){
-        .struct_size = sizeof *out, .tensor = tensor, .n = s->elements, .first_bad = s->elements};
-    compare_all(s, memory, &want, half_over(table->task->precision), out);
-    return RUNG_OK;
+    return status == RUNG_OK ? compare(call, pub, tensor, NULL, &want, out) : status;
+}
+
+int32_t session_compare_region(const struct rung_session *table, struct rung_call *call,
+                               struct rung_run *pub, uint32_t tensor,
+                               const struct rung_region *region, struct rung_comparison *out)
+{
+    struct rung_reference_output want;
+    int32_t status = session_expected_region(table, call, pub, tensor, region, &want);
+    return status == RUNG_OK ? compare(call, pub, tensor, region, &want, out) : status;
 }

@@ -1,6 +1,8 @@
 /* Guarded calls of the device plugin: see RUNG_INVOKE. */
 #include "session/private.h"
 
+#include <stddef.h>
+
 #define OPS(s) ((const struct rung_device_ops *)(s)->spec.device->ops)
 #define CALL(status, s, op, call, ...)                                                             \
     RUNG_INVOKE(status, (s)->spec.device, struct rung_device_ops, op, call, __VA_ARGS__)
@@ -74,6 +76,42 @@ int32_t device_launch(struct rung_open_session *s, struct rung_call *call,
 {
     int32_t status;
     CALL(status, s, launch, call, launch, fault);
+    return status;
+}
+
+/* Operations past the table's struct_size are missing ones. */
+#define HAS(s, op)                                                                                 \
+    (OPS(s)->struct_size >= offsetof(struct rung_device_ops, op) + sizeof OPS(s)->op &&            \
+     OPS(s)->op != NULL)
+
+bool device_has_symbols(const struct rung_open_session *s)
+{
+    return HAS(s, symbol) && HAS(s, copy);
+}
+
+int32_t device_reset(struct rung_open_session *s, struct rung_call *call)
+{
+    int32_t status = RUNG_OK;
+    if (HAS(s, reset))
+        CALL(status, s, reset, call, s->module);
+    return status;
+}
+
+int32_t device_symbol(struct rung_open_session *s, struct rung_call *call, const char *name,
+                      struct rung_buffer **out, uint64_t *bytes)
+{
+    int32_t status;
+    *out = NULL;
+    CALL(status, s, symbol, call, s->module, name, out, bytes);
+    return status;
+}
+
+int32_t device_copy(struct rung_open_session *s, struct rung_call *call, struct rung_buffer *to,
+                    uint64_t to_offset, struct rung_buffer *from, uint64_t from_offset,
+                    uint64_t bytes)
+{
+    int32_t status;
+    CALL(status, s, copy, call, to, to_offset, from, from_offset, bytes);
     return status;
 }
 

@@ -9,7 +9,9 @@
 #include "session/convert.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 enum kind {
     NORMAL,
@@ -237,29 +239,79 @@ static int32_t draw_bytes(const struct rung_fill *fill, uint64_t size, uint64_t 
     return RUNG_OK;
 }
 
+/* A range of a draw; each element follows from its index, so ranges may be drawn side by side. */
+struct range {
+    const struct rung_fill *fill;
+    uint32_t dtype;
+    struct draw draw;
+    uint64_t first, n;
+    char *out;
+    bool good;
+};
+
+static void *draw_range(void *arg)
+{
+    enum { CHUNK = 1024 };
+    struct range *r = arg;
+    uint64_t size = rung_dtype_bits(r->dtype) / 8;
+    double scale = r->fill->scale == 0 ? 1 : r->fill->scale, chunk[CHUNK];
+    r->good = true;
+    for (uint64_t done = 0; done < r->n && r->good;) {
+        uint64_t take = r->n - done < CHUNK ? r->n - done : CHUNK;
+        for (uint64_t k = 0; k < take; k++) {
+            uint64_t i = r->first + done + k;
+            double v = r->dtype == RUNG_BOOL ? draw_bool(&r->draw, i) : draw_value(&r->draw, i);
+            chunk[k] = v * scale + r->fill->shift;
+        }
+        r->good = rung_convert_store(r->dtype, chunk, take, r->out + done * size);
+        done += take;
+    }
+    return NULL;
+}
+
+/* The whole in one range a processor, where it is worth their start. */
+static bool draw_ranges(const struct range *whole)
+{
+    enum { MOST = 32, WORTH = 1 << 18 };
+    struct range ranges[MOST];
+    pthread_t threads[MOST];
+    bool runs[MOST], good = true;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t n = whole->n / WORTH + 1, size = rung_dtype_bits(whole->dtype) / 8;
+    if (n > (uint64_t)(processors > 1 ? processors : 1))
+        n = (uint64_t)(processors > 1 ? processors : 1);
+    n = n < MOST ? n : MOST;
+    for (uint64_t t = 0; t < n; t++) {
+        uint64_t from = whole->n / n * t, to = t + 1 == n ? whole->n : whole->n / n * (t + 1);
+        ranges[t] = *whole;
+        ranges[t].first += from;
+        ranges[t].n = to - from;
+        ranges[t].out += from * size;
+        runs[t] = t + 1 < n && pthread_create(&threads[t], NULL, draw_range, &ranges[t]) == 0;
+        if (!runs[t])
+            draw_range(&ranges[t]);
+    }
+    for (uint64_t t = 0; t < n; t++) {
+        if (runs[t])
+            pthread_join(threads[t], NULL);
+        good &= ranges[t].good;
+    }
+    return good;
+}
+
 int32_t rung_fill_draw(const struct rung_fill *fill, uint32_t dtype, uint64_t seed, uint64_t first,
                        uint64_t n, int64_t last, void *out)
 {
-    enum { CHUNK = 1024 };
     uint64_t size = rung_dtype_bits(dtype) / 8;
     if (!size)
         return RUNG_EINVAL;
     if (fill->bytes)
         return draw_bytes(fill, size, first, n, out);
-    struct draw d = draw_new(fill->kind, seed, fill->tensor, last);
-    if (d.kind < 0)
-        return RUNG_EINVAL;
-    double scale = fill->scale == 0 ? 1 : fill->scale, chunk[CHUNK];
-    for (uint64_t done = 0; done < n;) {
-        uint64_t take = n - done < CHUNK ? n - done : CHUNK;
-        for (uint64_t k = 0; k < take; k++) {
-            uint64_t i = first + done + k;
-            chunk[k] =
-                (dtype == RUNG_BOOL ? draw_bool(&d, i) : draw_value(&d, i)) * scale + fill->shift;
-        }
-        if (!rung_convert_store(dtype, chunk, take, (char *)out + done * size))
-            return RUNG_EINVAL;
-        done += take;
-    }
-    return RUNG_OK;
+    const struct range whole = {.fill = fill,
+                                .dtype = dtype,
+                                .draw = draw_new(fill->kind, seed, fill->tensor, last),
+                                .first = first,
+                                .n = n,
+                                .out = out};
+    return whole.draw.kind >= 0 && draw_ranges(&whole) ? RUNG_OK : RUNG_EINVAL;
 }

@@ -116,35 +116,51 @@ int32_t launch_sync(struct run *run, struct rung_call *call, const struct rung_r
     return status;
 }
 
-static int32_t step_set(struct run *run, struct rung_call *call,
-                        const struct rung_resolved_step *step, uint32_t index)
+struct slot *launch_target(struct run *run, const struct rung_resolved_step *step)
 {
-    uint32_t n_tensors = run->session->spec.task->n_tensors;
-    uint32_t at = step->target_index + (step->target_kind == RUNG_ARG_TEMP ? n_tensors : 0);
-    if (at >= run->n_slots || run->slots[at].role == RUNG_ROLE_INPUT ||
-        run->slots[at].role == RUNG_ROLE_WEIGHT) {
-        fault_set(&run->pub.fault, "plan.error", "", step->line,
-                  "only outputs and temps can be set by the plan");
-        return RUNG_OK;
-    }
-    struct slot *s = &run->slots[at];
-    uint64_t sectors = (s->bytes + 31) / 32, blocks = (s->bytes + 4095) / 4096;
+    uint32_t n_tensors = run->session->spec.task->n_tensors, at = step->target_index;
+    bool temp = step->target_kind == RUNG_ARG_TEMP;
+    if (at >= (temp ? run->n_slots - n_tensors : n_tensors))
+        return NULL;
+    return &run->slots[temp ? n_tensors + at : at];
+}
+
+void launch_moves(struct run *run, uint32_t index, uint64_t bytes_read, uint64_t bytes_written)
+{
+    uint64_t from = (bytes_read + 31) / 32, to = (bytes_written + 31) / 32;
+    uint64_t sectors = from > to ? from : to, blocks = (sectors + 127) / 128;
     run->facts[index] = (struct rung_launch_facts){
         .struct_size = sizeof(struct rung_launch_facts),
         .grid = {blocks < UINT32_MAX ? (uint32_t)blocks : UINT32_MAX, 1, 1},
         .block = {256, 1, 1},
         .registers = 16};
-    if (run->counters)
-        run->counters[index] = (struct rung_counters){.struct_size = sizeof(struct rung_counters),
-                                                      .grid_blocks = blocks,
-                                                      .blocks = blocks,
-                                                      .threads_per_block = 256,
-                                                      .warp_instructions = sectors / 4,
-                                                      .lane_instructions = sectors * 8,
-                                                      .global_stores = (sectors + 15) / 16,
-                                                      .global_sectors_written = sectors,
-                                                      .global_lines = (sectors + 3) / 4,
-                                                      .unique_sectors_written = sectors};
+    if (!run->counters)
+        return;
+    run->counters[index] = (struct rung_counters){.struct_size = sizeof(struct rung_counters),
+                                                  .grid_blocks = blocks,
+                                                  .blocks = blocks,
+                                                  .threads_per_block = 256,
+                                                  .warp_instructions = sectors / 4,
+                                                  .lane_instructions = sectors * 8,
+                                                  .global_loads = (from + 15) / 16,
+                                                  .global_stores = (to + 15) / 16,
+                                                  .global_sectors_read = from,
+                                                  .global_sectors_written = to,
+                                                  .global_lines = (from + 3) / 4 + (to + 3) / 4,
+                                                  .unique_sectors_read = from,
+                                                  .unique_sectors_written = to};
+}
+
+static int32_t step_set(struct run *run, struct rung_call *call,
+                        const struct rung_resolved_step *step, uint32_t index)
+{
+    struct slot *s = launch_target(run, step);
+    if (!s || s->role == RUNG_ROLE_INPUT || s->role == RUNG_ROLE_WEIGHT) {
+        fault_set(&run->pub.fault, "plan.error", "", step->line,
+                  "only outputs and temps can be set by the plan");
+        return RUNG_OK;
+    }
+    launch_moves(run, index, 0, s->bytes);
     if (!s->bytes)
         return RUNG_OK;
     return device_fill(run->session, call, s->buffer, s->guard, s->bytes, &step->pattern,
@@ -152,8 +168,8 @@ static int32_t step_set(struct run *run, struct rung_call *call,
 }
 
 static int32_t step_launch(struct run *run, struct rung_call *call,
-                           const struct rung_resolved_step *step, const struct rung_kernel *k,
-                           const void *params, uint32_t index)
+                           const struct rung_resolved_step *step, const struct ready *ready,
+                           uint32_t index)
 {
     struct rung_fault fault = {.struct_size = sizeof fault};
     struct rung_counters *counters = NULL;
@@ -161,17 +177,19 @@ static int32_t step_launch(struct run *run, struct rung_call *call,
         counters = run->counters + index;
         *counters = (struct rung_counters){.struct_size = sizeof *counters};
     }
-    struct rung_launch launch = {.struct_size = sizeof launch,
-                                 .shared_bytes = step->shared,
-                                 .module = run->session->module,
-                                 .kernel = k,
-                                 .grid = step->grid,
-                                 .block = step->block,
-                                 .params = params,
-                                 .param_bytes = k->param_bytes,
-                                 .counters = counters,
-                                 .sample_blocks =
-                                     run->flags & RUNG_RUN_SAMPLED ? run->sample_blocks : 0};
+    struct rung_launch launch = {
+        .struct_size = sizeof launch,
+        .shared_bytes = step->shared,
+        .module = run->session->module,
+        .kernel = ready->kernel,
+        .grid = step->grid,
+        .block = step->block,
+        .params = ready->params,
+        .param_bytes = ready->kernel->param_bytes,
+        .counters = counters,
+        .cluster = step->cluster,
+        .flags = step->flags & RUNG_STEP_COOPERATIVE ? (uint32_t)RUNG_LAUNCH_COOPERATIVE : 0,
+        .sample_blocks = run->flags & RUNG_RUN_SAMPLED ? run->sample_blocks : 0};
     int32_t status = device_launch(run->session, call, &launch, &fault);
     if (status == RUNG_OK)
         take_fault(run, &fault, step);
@@ -181,34 +199,46 @@ static int32_t step_launch(struct run *run, struct rung_call *call,
     return status;
 }
 
-const struct ready *launch_prepare(struct run *run)
+/* The kernel of a launch and its parameters, or a fault. */
+static const char *prepare_launch(struct run *run, const struct rung_resolved_step *step,
+                                  struct ready *ready, struct rung_launch_facts *facts)
+{
+    const struct rung_kernel *k = find_kernel(run->session->spec.artifact, step->expression);
+    if (!k) {
+        fault_set(&run->pub.fault, "plan.error", step->expression, step->line,
+                  "the compiled code has no kernel %s", step->expression);
+        return NULL;
+    }
+    if (!within_limits(run, step, k) || !(ready->params = pack(run, step, k)))
+        return NULL;
+    ready->kernel = k;
+    *facts = (struct rung_launch_facts){.struct_size = sizeof *facts,
+                                        .shared_bytes = step->shared + k->static_shared,
+                                        .grid = step->grid,
+                                        .block = step->block,
+                                        .registers = k->registers,
+                                        .spill_bytes = k->spill_bytes};
+    return k->symbol;
+}
+
+int32_t launch_prepare(struct run *run, struct rung_call *call, const struct ready **out)
 {
     const struct rung_resolved_plan *plan = run->plan;
     struct ready *ready = RUNG_ARENA_NEW(run->arena, struct ready, plan->n_steps + 1);
     const char **names = RUNG_ARENA_NEW(run->arena, const char *, plan->n_steps + 1);
     struct rung_launch_facts *facts =
         RUNG_ARENA_NEW(run->arena, struct rung_launch_facts, plan->n_steps + 1);
+    int32_t status = RUNG_OK;
+    *out = NULL;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const struct rung_resolved_step *step = &plan->steps[i];
-        names[i] = "memset";
-        if (step->kind != RUNG_STEP_LAUNCH)
-            continue;
-        const struct rung_kernel *k = find_kernel(run->session->spec.artifact, step->expression);
-        if (!k) {
-            fault_set(&run->pub.fault, "plan.error", step->expression, step->line,
-                      "the compiled code has no kernel %s", step->expression);
-            return NULL;
-        }
-        if (!within_limits(run, step, k) || !(ready[i].params = pack(run, step, k)))
-            return NULL;
-        ready[i].kernel = k;
-        names[i] = k->symbol;
-        facts[i] = (struct rung_launch_facts){.struct_size = sizeof *facts,
-                                              .shared_bytes = step->shared + k->static_shared,
-                                              .grid = step->grid,
-                                              .block = step->block,
-                                              .registers = k->registers,
-                                              .spill_bytes = k->spill_bytes};
+        names[i] = step->kind == RUNG_STEP_SYMBOL ? "memcpy symbol" : "memset";
+        if (step->kind == RUNG_STEP_LAUNCH)
+            names[i] = prepare_launch(run, step, &ready[i], &facts[i]);
+        else if (step->kind == RUNG_STEP_SYMBOL)
+            status = symbol_prepare(run, call, step, &ready[i]);
+        if (status != RUNG_OK || fault_is(&run->pub.fault))
+            return status;
     }
     run->pub.n_launches = plan->n_steps;
     run->pub.kernels = names;
@@ -218,7 +248,8 @@ const struct ready *launch_prepare(struct run *run)
         run->counters = RUNG_ARENA_NEW(run->arena, struct rung_counters, plan->n_steps + 1);
         run->pub.counters = run->counters;
     }
-    return ready;
+    *out = ready;
+    return RUNG_OK;
 }
 
 int32_t launch_steps(struct run *run, struct rung_call *call, const struct ready *ready)
@@ -227,8 +258,12 @@ int32_t launch_steps(struct run *run, struct rung_call *call, const struct ready
     for (uint32_t i = 0; i < run->plan->n_steps && status == RUNG_OK && !fault_is(&run->pub.fault);
          i++) {
         const struct rung_resolved_step *step = &run->plan->steps[i];
-        status = ready[i].kernel ? step_launch(run, call, step, ready[i].kernel, ready[i].params, i)
-                                 : step_set(run, call, step, i);
+        if (step->kind == RUNG_STEP_LAUNCH)
+            status = step_launch(run, call, step, &ready[i], i);
+        else if (step->kind == RUNG_STEP_SYMBOL)
+            status = symbol_copy(run, call, step, &ready[i], i);
+        else
+            status = step_set(run, call, step, i);
     }
     return status;
 }

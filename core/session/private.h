@@ -37,6 +37,13 @@ struct slot {
     const uint8_t *poison; /* POISON_BYTES, or NULL when the slot was not poisoned */
 };
 
+/* What the reference gave for a box of an output; in the run's arena. */
+struct box {
+    struct box *next;
+    struct rung_region region;
+    struct rung_reference_output expected;
+};
+
 struct run {
     struct rung_run pub; /* first: pub.ctx points here */
     struct rung_open_session *session;
@@ -54,6 +61,7 @@ struct run {
     struct rung_counters *counters;
     struct rung_reference_output
         *expected; /* one a task tensor; value NULL for inputs; NULL: not yet */
+    struct box *boxes;
 };
 
 struct rung_open_session {
@@ -100,6 +108,16 @@ int32_t device_fill(struct rung_open_session *s, struct rung_call *call, struct 
 int32_t device_launch(struct rung_open_session *s, struct rung_call *call,
                       const struct rung_launch *launch, struct rung_fault *fault);
 int32_t device_sync(struct rung_open_session *s, struct rung_call *call, struct rung_fault *fault);
+/* Whether the device has the operations that `symbol` lines need. */
+bool device_has_symbols(const struct rung_open_session *s);
+/* Nothing on a device without `reset`. */
+int32_t device_reset(struct rung_open_session *s, struct rung_call *call);
+/* Both only where device_has_symbols. */
+int32_t device_symbol(struct rung_open_session *s, struct rung_call *call, const char *name,
+                      struct rung_buffer **out, uint64_t *bytes);
+int32_t device_copy(struct rung_open_session *s, struct rung_call *call, struct rung_buffer *to,
+                    uint64_t to_offset, struct rung_buffer *from, uint64_t from_offset,
+                    uint64_t bytes);
 
 /*
  * Slots, in order: shapes, allocation with guards, inputs, poison; then what the kernel left
@@ -119,18 +137,31 @@ int32_t slot_after(struct run *run, struct rung_call *call, struct slot *s, cons
 
 /* Everything about a launch that can be known before the first one. */
 struct ready {
-    const struct rung_kernel *kernel; /* NULL: a memset */
+    const struct rung_kernel *kernel; /* LAUNCH */
     const void *params;
+    struct rung_buffer *variable; /* SYMBOL: the module's */
 };
 
 /* The plan at the run's dims and point, or a fault. (launch.c) */
 int32_t launch_resolve(struct run *run, struct rung_call *call);
-/* Finds kernels, packs arguments, checks limits: one a step. NULL with a fault. */
-const struct ready *launch_prepare(struct run *run);
+/* Finds kernels and variables, packs arguments, checks limits: one a step. *out NULL with a fault.
+ */
+int32_t launch_prepare(struct run *run, struct rung_call *call, const struct ready **out);
 /* All steps once, in order. A run that is not timed waits for each, to know whose a fault is. */
 int32_t launch_steps(struct run *run, struct rung_call *call, const struct ready *ready);
 /* Waits; a fault is put down to `step` unless that is NULL. */
 int32_t launch_sync(struct run *run, struct rung_call *call, const struct rung_resolved_step *step);
+
+/* A plan's copies into variables of module scope: before the first launch, and in their place among
+ * the launches. Moved bytes count like a launch named "memcpy symbol". (symbol.c) */
+int32_t symbol_prepare(struct run *run, struct rung_call *call,
+                       const struct rung_resolved_step *step, struct ready *out);
+int32_t symbol_copy(struct run *run, struct rung_call *call, const struct rung_resolved_step *step,
+                    const struct ready *ready, uint32_t index);
+/* Facts and counters of step `index` that only moves bytes, 4 KiB a block. */
+void launch_moves(struct run *run, uint32_t index, uint64_t bytes_read, uint64_t bytes_written);
+/* The tensor or temp that a step names, or NULL when there is none. */
+struct slot *launch_target(struct run *run, const struct rung_resolved_step *step);
 
 /* Launches the plan `repeats` times and fills run->pub but for the checks. (repeat.c) */
 int32_t repeat_all(struct run *run, struct rung_call *call, uint32_t repeats);
@@ -143,6 +174,22 @@ int32_t session_compare(const struct rung_session *table, struct rung_call *call
                         struct rung_run *run, uint32_t tensor, struct rung_comparison *out);
 int32_t session_expected(const struct rung_session *table, struct rung_call *call,
                          struct rung_run *run, uint32_t tensor, struct rung_reference_output *out);
+int32_t session_compare_region(const struct rung_session *table, struct rung_call *call,
+                               struct rung_run *run, uint32_t tensor,
+                               const struct rung_region *region, struct rung_comparison *out);
+int32_t session_expected_region(const struct rung_session *table, struct rung_call *call,
+                                struct rung_run *run, uint32_t tensor,
+                                const struct rung_region *region,
+                                struct rung_reference_output *out);
+/*
+ * Boxes as lines along the last axis, row-major: RUNG_EINVAL unless the box lies inside the slot;
+ * elements a line; number of lines; flat index of a line's first element. (region.c) [pure]
+ */
+int32_t region_check(const struct slot *s, const struct rung_region *region,
+                     struct rung_error *err);
+uint64_t region_width(const struct rung_region *region);
+uint64_t region_lines(const struct rung_region *region);
+uint64_t region_line(const struct slot *s, const struct rung_region *region, uint64_t line);
 /* Puts every operation into the table. (run.c) */
 void run_fill_table(struct rung_session *table);
 int32_t session_work(const struct rung_session *table, struct rung_call *call, const int64_t *dims,

@@ -157,10 +157,15 @@ static int32_t repeat_prepared(struct run *run, struct rung_call *call, const st
 int32_t repeat_all(struct run *run, struct rung_call *call, uint32_t repeats)
 {
     struct stopwatch watch = {.from = NULL};
-    const struct ready *ready = launch_prepare(run);
+    const struct ready *ready = NULL;
+    int32_t status = RUNG_OK;
+    if (!(run->flags & RUNG_RUN_KEEP_STATE))
+        status = device_reset(run->session, call);
+    if (status == RUNG_OK)
+        status = launch_prepare(run, call, &ready);
     if (!ready)
-        return RUNG_OK;
-    int32_t status = stopwatch_new(run, call, repeats, &watch);
+        return status;
+    status = stopwatch_new(run, call, repeats, &watch);
     if (status == RUNG_OK && !fault_is(&run->pub.fault))
         status = repeat_prepared(run, call, ready, repeats, &watch);
     stopwatch_free(run, &watch);

@@ -214,4 +214,6 @@ void run_fill_table(struct rung_session *table)
     table->complete_dims = session_complete_dims;
     table->work = session_work;
     table->end = session_end;
+    table->compare_region = session_compare_region;
+    table->expected_region = session_expected_region;
 }

@@ -19,6 +19,10 @@ static int32_t check_artifact(const struct rung_artifact *artifact, struct rung_
                 return rung_fail(err, RUNG_EINVAL, "session.artifact",
                                  "%s: parameter %u lies outside its block", k->expression, p);
     }
+    for (uint32_t i = 0; i < artifact->n_symbols; i++)
+        if (!artifact->symbols[i].symbol)
+            return rung_fail(err, RUNG_EINVAL, "session.artifact",
+                             "variable %u of the artifact is malformed", i);
     return RUNG_OK;
 }
 

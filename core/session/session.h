@@ -19,6 +19,7 @@ struct rung_session_spec {
     const struct rung_artifact *artifact;
     struct rung_point point;
     uint64_t memory_limit; /* bytes of buffers at once; 0: the device's */
+    const struct rung_task_rest *stated; /* the work that the task states; NULL: none */
 };
 
 struct rung_open_session;

@@ -54,6 +54,10 @@ const char *const *rung_plan_expressions(struct rung_arena *arena, const struct 
                                          const struct rung_point *point, uint32_t *n,
                                          const char **problem);
 
+/* Variables that the plan's `symbol` lines fill, each once, in the plan's order. */
+const char *const *rung_plan_symbols(struct rung_arena *arena, const struct rung_plan *plan,
+                                     uint32_t *n);
+
 /* ---- Resolved ---- */
 
 struct rung_resolved_arg {
@@ -64,14 +68,18 @@ struct rung_resolved_arg {
 };
 
 struct rung_resolved_step {
-    uint32_t kind; /* rung_step_kind: LAUNCH or SET */
+    uint32_t kind; /* rung_step_kind: LAUNCH, SET or SYMBOL */
     uint32_t line;
     const char *expression; /* LAUNCH: the kernel instance */
     struct rung_dim3 grid, block;
     uint32_t shared; /* dynamic, bytes */
     const struct rung_resolved_arg *args;
     uint32_t n_args;
-    uint32_t target_kind, target_index, pattern; /* SET */
+    uint32_t flags;                              /* LAUNCH: rung_step_flag */
+    struct rung_dim3 cluster;                    /* LAUNCH; 0, 0, 0: none asked for */
+    uint32_t target_kind, target_index, pattern; /* SET and SYMBOL; pattern: SET */
+    const char *symbol;                          /* SYMBOL: name in the source */
+    int64_t offset, count;                       /* SYMBOL: elements of the target */
 };
 
 struct rung_resolved_plan {
@@ -84,7 +92,8 @@ struct rung_resolved_plan {
 /*
  * Evaluates everything at dims and point. NULL with *problem "line N: ..." when an expression
  * fails, a size is negative, grid or block pass what CUDA allows (grid.x < 2^31, y and z < 65536;
- * block <= 1024 threads), or temps pass 2^38 bytes.
+ * block <= 1024 threads; cluster <= 16 blocks that divide the grid), the part of a symbol lies
+ * outside its target, or temps pass 2^38 bytes.
  */
 const struct rung_resolved_plan *
 rung_plan_resolve(struct rung_arena *arena, const struct rung_plan *plan,

@@ -23,6 +23,14 @@ static int find_tune(const struct plan_reader *r, const char *name)
     return -1;
 }
 
+void rung_plan_add_step(struct plan_reader *r, const struct rung_step *step)
+{
+    if (r->n_steps == PLAN_MAX)
+        rung_plan_fault(r, "a plan has at most 64 steps (zero, symbol and launch)");
+    else
+        r->steps[r->n_steps++] = *step;
+}
+
 struct plan_scope rung_plan_reader_scope(const struct plan_reader *r, uint32_t names)
 {
     return (struct plan_scope){
@@ -256,10 +264,6 @@ void rung_plan_read_zero(struct plan_reader *r, const char *rest)
             .struct_size = sizeof step, .kind = RUNG_STEP_SET, .line = r->line};
         if (!zero_target(r, items[i], &step))
             continue;
-        if (r->n_steps == PLAN_MAX) {
-            rung_plan_fault(r, "a plan has at most 64 steps (zero and launch)");
-            return;
-        }
-        r->steps[r->n_steps++] = step;
+        rung_plan_add_step(r, &step);
     }
 }

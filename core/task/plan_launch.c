@@ -1,15 +1,25 @@
 /*
- * The directive launch: kernel, template arguments, and grid=, block=, shared=, args=, when=. The
- * text is hostile; results live in the reader's arena.
+ * The directive launch: kernel, template arguments, then grid=, block=, shared=, cluster=, args=,
+ * when= and cooperative. The text is hostile; results live in the reader's arena.
  */
 #include "task/plan_reader.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum key { KEY_GRID, KEY_BLOCK, KEY_SHARED, KEY_ARGS, KEY_WHEN, N_KEYS };
+enum key {
+    KEY_GRID,
+    KEY_BLOCK,
+    KEY_SHARED,
+    KEY_ARGS,
+    KEY_WHEN,
+    KEY_CLUSTER,
+    KEY_COOPERATIVE,
+    N_KEYS
+};
 
-static const char *const key_names[N_KEYS] = {"grid", "block", "shared", "args", "when"};
+static const char *const key_names[N_KEYS] = {"grid", "block",   "shared",     "args",
+                                              "when", "cluster", "cooperative"};
 
 static bool is_word(char c)
 {
@@ -18,8 +28,7 @@ static bool is_word(char c)
 
 /* ---- Kernel and template arguments ---------------------------------------------------------- */
 
-/* Length of "ns::name", or 0. */
-static size_t kernel_length(const char *s)
+size_t rung_plan_qualified(const char *s)
 {
     size_t n = 0;
     for (;;) {
@@ -142,6 +151,14 @@ static size_t key_length(const char *s)
     return n && s[eq] == '=' && s[eq + 1] != '=' ? n : 0;
 }
 
+/* The one key that may stand alone. */
+static bool is_cooperative(const char *s)
+{
+    const char *word = key_names[KEY_COOPERATIVE];
+    size_t n = strlen(word);
+    return strncmp(s, word, n) == 0 && !is_word(s[n]);
+}
+
 /* End of a value: the next key outside brackets, or the end of the text. */
 static const char *value_end(const char *s)
 {
@@ -149,7 +166,7 @@ static const char *value_end(const char *s)
     for (const char *from = s; *s; s++) {
         depth += (strchr("([{", *s) != NULL) - (strchr(")]}", *s) != NULL);
         bool starts = depth == 0 && s > from && !is_word(s[-1]) && is_word(*s);
-        if (starts && (key_length(s) || strncmp(s, "cooperative", 11) == 0))
+        if (starts && (key_length(s) || is_cooperative(s)))
             return s;
     }
     return s;
@@ -175,12 +192,10 @@ static int find_key(const char *name)
 static void unknown_key(struct plan_reader *r, const char *name)
 {
     const char *near = rung_nearest(name, key_names, N_KEYS);
-    if (strcmp(name, "cluster") == 0 || strcmp(name, "cooperative") == 0)
-        rung_plan_fault(r, "launch: '%s' is not supported by this version", name);
-    else
-        rung_plan_fault(
-            r, "launch: unknown key '%.64s='%s%s%s; the keys are grid, block, shared, args, when",
-            name, near ? "; did you mean '" : "", near ? near : "", near ? "='?" : "");
+    rung_plan_fault(r,
+                    "launch: unknown key '%.64s='%s%s%s; the keys are grid, block, shared, "
+                    "cluster, args, when and the word cooperative",
+                    name, near ? "; did you mean '" : "", near ? near : "", near ? "='?" : "");
 }
 
 /* Splits "grid=(a) block=(b) ..." into texts by key. false after a fault. */
@@ -189,9 +204,10 @@ static bool read_keys(struct plan_reader *r, const char *s, const char *values[N
     bool good = true;
     for (s += strspn(s, " \t,"); *s; s += strspn(s, " \t,")) {
         size_t n = key_length(s);
-        if (n == 0 && strncmp(s, "cooperative", 11) == 0) {
-            unknown_key(r, "cooperative");
-            return false;
+        if (n == 0 && is_cooperative(s)) {
+            values[KEY_COOPERATIVE] = "1";
+            s += strlen(key_names[KEY_COOPERATIVE]);
+            continue;
         }
         if (n == 0) {
             rung_plan_fault(r, "launch: expected a key such as grid=(...) at \"%.40s\"", s);
@@ -227,6 +243,16 @@ static const char *unwrap(struct rung_arena *arena, const char *text)
     return text;
 }
 
+/* "cooperative" alone, or with = and 1, 0, true or false. */
+static void read_cooperative(struct plan_reader *r, const char *text, struct rung_step *step)
+{
+    const char *value = unwrap(r->arena, text);
+    if (strcmp(value, "1") == 0 || strcmp(value, "true") == 0)
+        step->flags |= RUNG_STEP_COOPERATIVE;
+    else if (strcmp(value, "0") != 0 && strcmp(value, "false") != 0)
+        rung_plan_fault(r, "launch: cooperative=%.200s; write the word cooperative alone", text);
+}
+
 static void read_dim3(struct plan_reader *r, const char *what, const char *text,
                       struct rung_expr_text out[3])
 {
@@ -243,8 +269,8 @@ static void read_dim3(struct plan_reader *r, const char *what, const char *text,
 
 /* ---- Arguments ------------------------------------------------------------------------------ */
 
-/* "x" or "x + offset" for a tensor or temp; false when the text does not start with one. */
-static bool memory_arg(struct plan_reader *r, const char *text, struct rung_arg *arg)
+bool rung_plan_take_pointer(struct plan_reader *r, const char *what, const char *text,
+                            struct rung_arg *arg)
 {
     size_t n = 0;
     while (is_word(text[n]))
@@ -259,13 +285,12 @@ static bool memory_arg(struct plan_reader *r, const char *text, struct rung_arg 
     if (!*rest)
         return true;
     if (*rest != '+' || strpbrk(rest, "<>=!&|"))
-        rung_plan_fault(
-            r,
-            "argument \"%.200s\": a pointer is a tensor or temp, or one plus an offset in "
-            "elements: %s + rows * 4",
-            text, name);
+        rung_plan_fault(r,
+                        "%s \"%.200s\": a pointer is a tensor or temp, or one plus an offset in "
+                        "elements: %s + rows * 4",
+                        what, text, name);
     else
-        rung_plan_take_expr(r, "offset", rest + 1, NULL, &arg->expr);
+        rung_plan_take_expr(r, "offset", rest + 1 + strspn(rest + 1, " \t"), NULL, &arg->expr);
     return true;
 }
 
@@ -273,7 +298,7 @@ static void read_arg(struct plan_reader *r, const char *text, struct rung_arg *a
 {
     bool is_float = false;
     *arg = (struct rung_arg){.struct_size = sizeof *arg};
-    if (memory_arg(r, text, arg) ||
+    if (rung_plan_take_pointer(r, "argument", text, arg) ||
         !rung_plan_take_expr(r, "argument", text, &is_float, &arg->expr))
         return;
     arg->kind = is_float ? RUNG_ARG_F64 : RUNG_ARG_I64;
@@ -290,8 +315,8 @@ static void read_args(struct plan_reader *r, const char *text, struct rung_step 
             text);
         return;
     }
-    if (n == 0 || n > PLAN_MAX) {
-        rung_plan_fault(r, "launch: args needs 1 to 64 items");
+    if (n > PLAN_MAX) {
+        rung_plan_fault(r, "launch: args takes at most 64 items");
         return;
     }
     struct rung_arg *args = RUNG_ARENA_NEW(r->arena, struct rung_arg, n);
@@ -305,7 +330,7 @@ void rung_plan_read_launch(struct plan_reader *r, const char *rest)
 {
     const char *values[N_KEYS] = {0};
     struct rung_step step = {.struct_size = sizeof step, .kind = RUNG_STEP_LAUNCH, .line = r->line};
-    size_t n = kernel_length(rest);
+    size_t n = rung_plan_qualified(rest);
     if (n == 0 || n > 256) {
         rung_plan_fault(
             r, "write launch KERNEL grid=(...) block=(...) args=(...); the kernel is a name "
@@ -332,8 +357,9 @@ void rung_plan_read_launch(struct plan_reader *r, const char *rest)
         rung_plan_take_expr(r, "shared", values[KEY_SHARED], NULL, &step.shared);
     if (values[KEY_WHEN])
         rung_plan_take_expr(r, "when", values[KEY_WHEN], NULL, &step.when);
-    if (r->n_steps == PLAN_MAX)
-        rung_plan_fault(r, "a plan has at most 64 steps (zero and launch)");
-    else
-        r->steps[r->n_steps++] = step;
+    if (values[KEY_CLUSTER])
+        read_dim3(r, "cluster", values[KEY_CLUSTER], step.cluster);
+    if (values[KEY_COOPERATIVE])
+        read_cooperative(r, values[KEY_COOPERATIVE], &step);
+    rung_plan_add_step(r, &step);
 }

@@ -97,6 +97,8 @@ static struct line *collect(struct plan_reader *r, struct rung_text source)
     return first;
 }
 
+#define DIRECTIVES "tune, where, temp, zero, symbol, launch"
+
 /* Names first, so that a directive may use what a later line declares. */
 static const struct directive {
     const char *name;
@@ -107,10 +109,8 @@ static const struct directive {
                   {"temp", 1, rung_plan_read_temp},
                   {"zero", 2, rung_plan_read_zero},
                   {"launch", 2, rung_plan_read_launch},
-                  {"symbol", 0, NULL},
-                  {"tensormap", 0, NULL},
-                  {"cluster", 0, NULL},
-                  {"cooperative", 0, NULL}};
+                  {"symbol", 2, rung_plan_read_symbol},
+                  {"tensormap", 0, NULL}};
 enum { N_DIRECTIVES = sizeof directives / sizeof directives[0] };
 
 /*
@@ -135,11 +135,16 @@ static const char *without_comment(struct plan_reader *r, const char *text)
 
 static void unknown_directive(struct plan_reader *r, const char *word)
 {
-    static const char *const known[] = {"tune", "where", "temp", "zero", "launch"};
-    const char *near = rung_nearest(word, known, 5);
-    rung_plan_fault(
-        r, "unknown directive '%.64s'%s%s%s; the directives are tune, where, temp, zero, launch",
-        word, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    static const char *const known[] = {"tune", "where", "temp", "zero", "symbol", "launch"};
+    const char *near = rung_nearest(word, known, sizeof known / sizeof *known);
+    if (strcmp(word, "cluster") == 0 || strcmp(word, "cooperative") == 0)
+        rung_plan_fault(r,
+                        "'%s' is no directive: it stands in the launch line, as in launch KERNEL "
+                        "cluster=(2) cooperative grid=(...)",
+                        word);
+    else
+        rung_plan_fault(r, "unknown directive '%.64s'%s%s%s; the directives are " DIRECTIVES, word,
+                        near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static void read_pass(struct plan_reader *r, const struct line *line, int pass)
@@ -154,11 +159,10 @@ static void read_pass(struct plan_reader *r, const struct line *line, int pass)
         if (d < directives + N_DIRECTIVES && d->pass == pass)
             d->read(r, without_comment(r, rest));
         else if (pass == 2 && d < directives + N_DIRECTIVES && d->pass == 0)
-            rung_plan_fault(
-                r,
-                "'%s' is not supported by this version; the directives are tune, where, "
-                "temp, zero, launch",
-                word);
+            rung_plan_fault(r,
+                            "'%s' is not supported by this version: load tiles with ordinary or "
+                            "cp.async loads; the directives are " DIRECTIVES,
+                            word);
         else if (pass == 2 && d == directives + N_DIRECTIVES && *line->text)
             unknown_directive(r, word);
     }

@@ -27,6 +27,16 @@ void rung_plan_fault(struct plan_reader *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Number of the temp of that name, or -1. */
 int rung_plan_temp(const struct plan_reader *r, const char *name);
+/* Adds a step, or faults when the plan is full. */
+void rung_plan_add_step(struct plan_reader *r, const struct rung_step *step);
+/* Length of "ns::name" at the start of text, or 0. */
+size_t rung_plan_qualified(const char *text);
+/*
+ * "x" or "x + offset" for a tensor or temp: kind, index and expr of arg. false when the text does
+ * not start with one; a fault in the offset is true. what: "argument", "symbol c_w" for messages.
+ */
+bool rung_plan_take_pointer(struct plan_reader *r, const char *what, const char *text,
+                            struct rung_arg *arg);
 /* The names that an expression of this plan may use. */
 struct plan_scope rung_plan_reader_scope(const struct plan_reader *r, uint32_t names);
 /*
@@ -42,6 +52,7 @@ char *rung_plan_word(struct rung_arena *arena, const char *text, const char **re
 void rung_plan_read_tune(struct plan_reader *r, const char *rest);
 void rung_plan_read_where(struct plan_reader *r, const char *rest);
 void rung_plan_read_zero(struct plan_reader *r, const char *rest);
+void rung_plan_read_symbol(struct plan_reader *r, const char *rest);
 void rung_plan_read_launch(struct plan_reader *r, const char *rest);
 /* A temp's name and type; rung_plan_check_temps checks the counts once all names are known. */
 void rung_plan_read_temp(struct plan_reader *r, const char *rest);

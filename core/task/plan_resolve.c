@@ -67,6 +67,30 @@ static bool resolve_dim3(struct resolver *r, const struct rung_expr_text exprs[3
     return true;
 }
 
+/* Blocks a cluster: at most 16, the most that any GPU takes, and they must tile the grid. */
+static bool resolve_cluster(struct resolver *r, const struct rung_step *step,
+                            struct rung_resolved_step *out)
+{
+    static const int64_t most[3] = {16, 16, 16};
+    struct rung_dim3 *c = &out->cluster;
+    if (!step->cluster[0].text)
+        return true;
+    if (!resolve_dim3(r, step->cluster, "cluster", most, step->line, c))
+        return false;
+    uint32_t blocks = c->x * c->y * c->z;
+    if (blocks == 0 || blocks > 16)
+        return fail(r, step->line,
+                    "the cluster (%u, %u, %u) has %u blocks, but it must have 1 to 16, and 8 is "
+                    "the most that every GPU with clusters takes",
+                    c->x, c->y, c->z, blocks);
+    if (out->grid.x % c->x || out->grid.y % c->y || out->grid.z % c->z)
+        return fail(r, step->line,
+                    "the grid (%u, %u, %u) is no multiple of the cluster (%u, %u, %u): round the "
+                    "grid up and let the blocks beyond the end return",
+                    out->grid.x, out->grid.y, out->grid.z, c->x, c->y, c->z);
+    return true;
+}
+
 static bool resolve_shape(struct resolver *r, const struct rung_step *step,
                           struct rung_resolved_step *out)
 {
@@ -102,6 +126,36 @@ static bool target_elements(struct resolver *r, const struct rung_arg *arg, uint
     if (rung_task_shape(task, arg->index, r->scope.dims, shape, &err) != RUNG_OK)
         return fail(r, line, "%s", err.message);
     *n = rung_shape_elements(shape, task->tensors[arg->index].n_dims);
+    return true;
+}
+
+/* The part of a tensor or temp that a symbol takes. */
+static bool resolve_symbol(struct resolver *r, const struct rung_step *step,
+                           struct rung_resolved_step *out)
+{
+    const struct rung_arg target = {.kind = step->target_kind, .index = step->target_index};
+    int64_t n;
+    *out = (struct rung_resolved_step){.kind = RUNG_STEP_SYMBOL,
+                                       .line = step->line,
+                                       .target_kind = step->target_kind,
+                                       .target_index = step->target_index,
+                                       .symbol = step->symbol};
+    if (!target_elements(r, &target, step->line, &n) ||
+        !rung_plan_integer(r->arena, &r->scope, &step->offset, "offset", 0, &out->offset,
+                           r->problem))
+        return false;
+    if (out->offset < 0 || out->offset > n)
+        return fail(r, step->line, "symbol %s: offset \"%s\" is %lld, outside the %lld elements",
+                    step->symbol, step->offset.text, (long long)out->offset, (long long)n);
+    if (!rung_plan_integer(r->arena, &r->scope, &step->count, "count", n - out->offset, &out->count,
+                           r->problem))
+        return false;
+    if (out->count < 0 || out->count > n - out->offset)
+        return fail(r, step->line,
+                    "symbol %s: count \"%s\" is %lld, but %lld of the %lld elements follow the "
+                    "offset",
+                    step->symbol, step->count.text, (long long)out->count,
+                    (long long)(n - out->offset), (long long)n);
     return true;
 }
 
@@ -155,12 +209,15 @@ static uint32_t compile_names(const struct rung_task *task)
 static bool resolve_launch(struct resolver *r, const struct rung_step *step,
                            struct rung_resolved_step *out, bool *runs)
 {
-    *out = (struct rung_resolved_step){.kind = RUNG_STEP_LAUNCH, .line = step->line};
+    *out = (struct rung_resolved_step){
+        .kind = RUNG_STEP_LAUNCH, .line = step->line, .flags = step->flags};
     if (!resolve_shape(r, step, out))
         return false;
     *runs = out->grid.x && out->grid.y && out->grid.z;
     if (!*runs)
         return true;
+    if (!resolve_cluster(r, step, out))
+        return false;
     struct plan_scope compile_time = r->scope;
     compile_time.names = compile_names(r->scope.task);
     out->expression = rung_plan_expression(r->arena, &compile_time, step, r->problem);
@@ -183,6 +240,8 @@ static bool resolve_step(struct resolver *r, const struct rung_step *step,
         return true;
     if (step->kind == RUNG_STEP_LAUNCH)
         return resolve_launch(r, step, out, runs);
+    if (step->kind == RUNG_STEP_SYMBOL)
+        return resolve_symbol(r, step, out);
     if (step->kind != RUNG_STEP_SET)
         return fail(r, step->line, "steps of kind %u are not supported by this version",
                     step->kind);
@@ -276,5 +335,16 @@ const char *const *rung_plan_expressions(struct rung_arena *arena, const struct 
             add_once(list, n, text);
         }
     }
+    return list;
+}
+
+const char *const *rung_plan_symbols(struct rung_arena *arena, const struct rung_plan *plan,
+                                     uint32_t *n)
+{
+    const char **list = RUNG_ARENA_NEW(arena, const char *, plan->n_steps);
+    *n = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == RUNG_STEP_SYMBOL)
+            add_once(list, n, plan->steps[i].symbol);
     return list;
 }

@@ -4,6 +4,8 @@
 #include "task/task.h"
 #include "base/status.h"
 
+#include <math.h>
+#include <rung/reference.h>
 #include <string.h>
 
 static const int64_t MAX_ELEMENTS = INT64_C(1) << 40;
@@ -70,25 +72,34 @@ struct rung_scope rung_task_scope(const struct rung_task_values *values)
     return (struct rung_scope){.lookup = scope_lookup, .names = scope_names, .ctx = values};
 }
 
-/* An integer expression over the first n_dims dims. */
-static int32_t size_of(const struct rung_task *task, uint32_t n_dims, const int64_t *dims,
-                       const char *text, const char *what, int64_t *out, struct rung_error *err)
+/* An expression over the first n_dims dims. */
+static int32_t value_of(const struct rung_task *task, uint32_t n_dims, const int64_t *dims,
+                        const char *text, const char *what, struct rung_value *out,
+                        struct rung_error *err)
 {
     struct rung_arena *arena = rung_arena_new();
     if (!arena)
         return rung_fail(err, RUNG_ENOMEM, "", "out of memory");
     struct rung_task_values values = {task, dims, n_dims, false};
     struct rung_scope scope = rung_task_scope(&values);
-    struct rung_value v;
     const char *problem;
     int32_t status = RUNG_OK;
-    if (!rung_expr_value(arena, text, &scope, &v, &problem))
+    if (!rung_expr_value(arena, text, &scope, out, &problem))
         status = rung_fail(err, RUNG_EINVAL, "", "%s = \"%s\": %s", what, text, problem);
-    else if (v.is_float)
-        status = rung_fail(err, RUNG_EINVAL, "", "%s = \"%s\" is not an integer", what, text);
-    else
-        *out = v.i;
     rung_arena_free(arena);
+    return status;
+}
+
+/* An integer expression over the first n_dims dims. */
+static int32_t size_of(const struct rung_task *task, uint32_t n_dims, const int64_t *dims,
+                       const char *text, const char *what, int64_t *out, struct rung_error *err)
+{
+    struct rung_value v;
+    int32_t status = value_of(task, n_dims, dims, text, what, &v, err);
+    if (status == RUNG_OK && v.is_float)
+        return rung_fail(err, RUNG_EINVAL, "", "%s = \"%s\" is not an integer", what, text);
+    if (status == RUNG_OK)
+        *out = v.i;
     return status;
 }
 
@@ -144,6 +155,30 @@ int32_t rung_task_shape(const struct rung_task *task, uint32_t tensor, const int
     if (too_large || rung_shape_elements(shape, t->n_dims) > MAX_ELEMENTS)
         return rung_fail(err, RUNG_EINVAL, "", "tensor '%s' has more than 2^40 elements", t->name);
     return RUNG_OK;
+}
+
+int32_t rung_task_amount_at(const struct rung_task *task, const struct rung_task_amount *amount,
+                            const int64_t *dims, double *out, struct rung_error *err)
+{
+    struct rung_value v = {.is_float = true, .f = amount->value};
+    if (!amount->given)
+        return RUNG_OK;
+    int32_t status =
+        amount->expr ? value_of(task, task->n_dims, dims, amount->expr, "the expression", &v, err)
+                     : RUNG_OK;
+    double amount_there = v.is_float ? v.f : (double)v.i;
+    if (status == RUNG_OK && !(isfinite(amount_there) && amount_there > 0))
+        return rung_fail(err, RUNG_EINVAL, "", "it is %g, but it must be above 0", amount_there);
+    if (status == RUNG_OK)
+        *out = amount_there;
+    return status;
+}
+
+void rung_task_work_at(const struct rung_task *task, const struct rung_task_rest *rest,
+                       const int64_t *dims, struct rung_work *work)
+{
+    rung_task_amount_at(task, &rest->flops, dims, &work->flops, NULL);
+    rung_task_amount_at(task, &rest->bytes, dims, &work->min_bytes, NULL);
 }
 
 int64_t rung_shape_elements(const int64_t *shape, uint32_t n_dims)

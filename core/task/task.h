@@ -18,6 +18,42 @@
 const struct rung_task *rung_task_read(struct rung_arena *arena, const struct rung_node *root,
                                        struct rung_diags *diags);
 
+/* Work that a task file states: a number, or an expression over dims. */
+struct rung_task_amount {
+    bool given;
+    double value;
+    const char *expr; /* NULL: value */
+};
+
+/* What a task file says that plugins are not shown. Lives with the task's settings tree. */
+struct rung_task_rest {
+    const char *const *baselines;           /* bench.baselines; NULL-terminated */
+    const struct rung_node *baselines_node; /* NULL: none named */
+    struct rung_task_amount flops, bytes;   /* in place of the reference's own numbers */
+    const struct rung_node *reference;      /* the group: rung_reference_keys and options */
+};
+
+/* The same with the rest; texts of *rest are the tree's. */
+const struct rung_task *rung_task_read_all(struct rung_arena *arena, const struct rung_node *root,
+                                           struct rung_task_rest *rest, struct rung_diags *diags);
+struct rung_work;
+/*
+ * Puts what the task states in place of the reference's numbers, at complete dims; where an
+ * expression has no value above 0 there, the reference's stays.
+ */
+void rung_task_work_at(const struct rung_task *task, const struct rung_task_rest *rest,
+                       const int64_t *dims, struct rung_work *work);
+/*
+ * A stated amount at complete dims, above 0. RUNG_EINVAL with what is wrong with the expression
+ * there. Of an amount that is not given: *out stays.
+ */
+int32_t rung_task_amount_at(const struct rung_task *task, const struct rung_task_amount *amount,
+                            const int64_t *dims, double *out, struct rung_error *err);
+
+/* Every key of a task file, and the task's own keys in `reference`. NULL-terminated. */
+extern const char *const rung_task_keys[];
+extern const char *const rung_reference_keys[];
+
 /* Kinds of fill that a task may name, as rung/session.h documents them. NULL-terminated. */
 extern const char *const rung_task_fill_kinds[];
 

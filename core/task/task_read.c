@@ -2,71 +2,25 @@
  * Task files: from settings to struct rung_task, with every fault told at its place. Pure; one
  * thread an arena.
  */
-#include "task/settings.h"
-#include "task/task.h"
+#include "task/task_reader.h"
 #include "base/status.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MAX_NAMED = 64, MAX_CASES = 256, MAX_ALIGNMENT = 4096, DEFAULT_ALIGNMENT = 256 };
-
-struct reader {
-    struct rung_arena *arena;
-    struct rung_diags *diags;
-    struct rung_task *task;
-    struct rung_dim *dims;
-    struct rung_param *params;
-    struct rung_tensor_spec *tensors;
-    int64_t defaults[MAX_NAMED];
-    bool broken; /* dims or shapes are faulty: don't evaluate at the listed cases */
-};
-
-struct word {
-    const char *name;
-    uint32_t value;
-};
-
-/* The value of a text out of a table (closed by a NULL name), or 0 after a fault. */
-static uint32_t read_word(struct reader *r, const struct rung_node *group, const char *key,
-                          const struct word *table)
-{
-    const struct rung_node *node = rung_config_child(group, key, RUNG_NODE_STRING, r->diags);
-    struct rung_buf all = {0};
-    uint32_t value = 0;
-    for (; node && table->name; table++) {
-        if (strcmp(table->name, node->s) == 0)
-            value = table->value;
-        rung_buf_printf(&all, "%s%s", all.len ? ", " : "", table->name);
-    }
-    if (node && !value)
-        RUNG_DIAG_AT(r->diags, node, "'%s' can't be \"%s\"; it is one of %s", key, node->s,
-                     rung_buf_text(&all));
-    rung_buf_free(&all);
-    return value;
-}
-
-/* Any required child; the fault of an absent one stands at the group. */
-static bool require(struct reader *r, const struct rung_node *group, const char *what,
-                    const char *key)
-{
-    if (rung_node_get(group, key))
-        return true;
-    RUNG_DIAG_AT(r->diags, group, "%s lacks '%s'", what, key);
-    return false;
-}
+enum { MAX_ALIGNMENT = 4096, DEFAULT_ALIGNMENT = 256 };
 
 /* All required children, from a NULL-terminated list. */
-static bool require_all(struct reader *r, const struct rung_node *group, const char *what,
+static bool require_all(struct task_reader *r, const struct rung_node *group, const char *what,
                         const char *const *keys)
 {
     bool complete = true;
     for (; *keys; keys++)
-        complete = require(r, group, what, *keys) && complete;
+        complete = task_require(r, group, what, *keys) && complete;
     return complete;
 }
 
-static bool check_name(struct reader *r, const struct rung_node *node, const char *what,
+static bool check_name(struct task_reader *r, const struct rung_node *node, const char *what,
                        const char *name)
 {
     if (!rung_expr_is_name(name))
@@ -91,7 +45,8 @@ static bool check_name(struct reader *r, const struct rung_node *node, const cha
 
 static const char *const dim_keys[] = {"value", "expr", "min", "max", "multiple_of", NULL};
 
-static void read_dim_group(struct reader *r, const struct rung_node *node, struct rung_dim *dim)
+static void read_dim_group(struct task_reader *r, const struct rung_node *node,
+                           struct rung_dim *dim)
 {
     const struct rung_node *value = rung_node_get(node, "value"),
                            *expr = rung_node_get(node, "expr");
@@ -105,7 +60,7 @@ static void read_dim_group(struct reader *r, const struct rung_node *node, struc
     rung_diag_unknown(r->diags, node, "a dim", dim_keys);
 }
 
-static void read_dim(struct reader *r, const struct rung_node *node)
+static void read_dim(struct task_reader *r, const struct rung_node *node)
 {
     struct rung_dim *dim = &r->dims[r->task->n_dims];
     *dim = (struct rung_dim){.struct_size = sizeof *dim,
@@ -139,7 +94,7 @@ static void read_dim(struct reader *r, const struct rung_node *node)
     dim->value = r->defaults[i];
 }
 
-static void read_dims(struct reader *r, const struct rung_node *root)
+static void read_dims(struct task_reader *r, const struct rung_node *root)
 {
     const struct rung_node *group = rung_config_child(root, "dims", RUNG_NODE_GROUP, r->diags);
     size_t before = r->diags->n, n = group ? rung_node_count(group) : 0;
@@ -156,13 +111,13 @@ static void read_dims(struct reader *r, const struct rung_node *root)
 
 static const char *const param_keys[] = {"name", "dtype", "value", NULL};
 
-static void read_param(struct reader *r, const struct rung_node *node)
+static void read_param(struct task_reader *r, const struct rung_node *node)
 {
-    static const struct word dtypes[] = {{"i64", RUNG_I64}, {"f64", RUNG_F64}, {NULL, 0}};
+    static const struct task_word dtypes[] = {{"i64", RUNG_I64}, {"f64", RUNG_F64}, {NULL, 0}};
     struct rung_param *p = &r->params[r->task->n_params];
     *p = (struct rung_param){.struct_size = sizeof *p};
     p->name = rung_config_string(node, "name", NULL, r->diags);
-    p->dtype = read_word(r, node, "dtype", dtypes);
+    p->dtype = task_word(r, node, "dtype", dtypes);
     bool complete = require_all(r, node, "a parameter", param_keys);
     rung_diag_unknown(r->diags, node, "a parameter", param_keys);
     if (!complete || !p->name || !p->dtype || !check_name(r, node, "parameter", p->name))
@@ -175,8 +130,8 @@ static void read_param(struct reader *r, const struct rung_node *node)
 }
 
 /* A list of at most `most` groups, each given to read. */
-static void read_groups(struct reader *r, const struct rung_node *list, size_t most,
-                        void (*read)(struct reader *, const struct rung_node *))
+static void read_groups(struct task_reader *r, const struct rung_node *list, size_t most,
+                        void (*read)(struct task_reader *, const struct rung_node *))
 {
     if (list && rung_node_count(list) > most) {
         RUNG_DIAG_AT(r->diags, list, "'%s' has %zu items; %zu are allowed", list->name,
@@ -196,16 +151,16 @@ static void read_groups(struct reader *r, const struct rung_node *list, size_t m
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
 static const char *const tensor_keys[] = {"name", "role", "dtype", "shape", "fill", "align", NULL};
-static const struct word roles[] = {{"input", RUNG_ROLE_INPUT},
-                                    {"output", RUNG_ROLE_OUTPUT},
-                                    {"inout", RUNG_ROLE_INOUT},
-                                    {"weight", RUNG_ROLE_WEIGHT},
-                                    {NULL, 0}};
-static const struct word dtypes_all[] = {
+static const struct task_word roles[] = {{"input", RUNG_ROLE_INPUT},
+                                         {"output", RUNG_ROLE_OUTPUT},
+                                         {"inout", RUNG_ROLE_INOUT},
+                                         {"weight", RUNG_ROLE_WEIGHT},
+                                         {NULL, 0}};
+static const struct task_word dtypes_all[] = {
     {"f64", RUNG_F64}, {"f32", RUNG_F32}, {"f16", RUNG_F16}, {"bf16", RUNG_BF16}, {"i8", RUNG_I8},
     {"u8", RUNG_U8},   {"i32", RUNG_I32}, {"i64", RUNG_I64}, {"bool", RUNG_BOOL}, {NULL, 0}};
 
-static bool check_size(struct reader *r, const struct rung_node *node, const char *text)
+static bool check_size(struct task_reader *r, const struct rung_node *node, const char *text)
 {
     struct rung_task_values values = {r->task, r->defaults, r->task->n_dims, false};
     struct rung_scope scope = rung_task_scope(&values);
@@ -219,7 +174,8 @@ static bool check_size(struct reader *r, const struct rung_node *node, const cha
     return false;
 }
 
-static bool read_shape(struct reader *r, const struct rung_node *group, struct rung_tensor_spec *t)
+static bool read_shape(struct task_reader *r, const struct rung_node *group,
+                       struct rung_tensor_spec *t)
 {
     const struct rung_node *node = rung_config_child(group, "shape", RUNG_NODE_STRING, r->diags);
     const char **items;
@@ -242,7 +198,8 @@ static bool read_shape(struct reader *r, const struct rung_node *group, struct r
     return good;
 }
 
-static void read_fill(struct reader *r, const struct rung_node *group, struct rung_tensor_spec *t)
+static void read_fill(struct task_reader *r, const struct rung_node *group,
+                      struct rung_tensor_spec *t)
 {
     const struct rung_node *node = rung_config_child(group, "fill", RUNG_NODE_STRING, r->diags);
     size_t n = 0;
@@ -259,7 +216,7 @@ static void read_fill(struct reader *r, const struct rung_node *group, struct ru
         RUNG_DIAG_AT(r->diags, node, "an output has no fill: it starts unwritten");
 }
 
-static void read_tensor(struct reader *r, const struct rung_node *node)
+static void read_tensor(struct task_reader *r, const struct rung_node *node)
 {
     uint32_t i = r->task->n_tensors;
     struct rung_tensor_spec *t = &r->tensors[i];
@@ -268,12 +225,15 @@ static void read_tensor(struct reader *r, const struct rung_node *node)
     static const char *const required[] = {"name", "role", "dtype", "shape", NULL};
     bool complete = require_all(r, node, "a tensor", required);
     t->name = rung_config_string(node, "name", NULL, r->diags);
-    t->role = read_word(r, node, "role", roles);
-    t->dtype = read_word(r, node, "dtype", dtypes_all);
+    t->role = task_word(r, node, "role", roles);
+    t->dtype = task_word(r, node, "dtype", dtypes_all);
     t->alignment =
         (uint64_t)rung_config_int(node, "align", DEFAULT_ALIGNMENT, 1, MAX_ALIGNMENT, r->diags);
     if (t->alignment & (t->alignment - 1))
         RUNG_DIAG_AT(r->diags, rung_node_get(node, "align"), "'align' must be a power of two");
+    if (rung_node_get(node, "strides"))
+        RUNG_DIAG_AT(r->diags, rung_node_get(node, "strides"),
+                     "'strides' can't be given: tensors are row-major and dense");
     read_fill(r, node, t);
     bool shaped = read_shape(r, node, t);
     rung_diag_unknown(r->diags, node, "a tensor", tensor_keys);
@@ -289,7 +249,7 @@ static void read_tensor(struct reader *r, const struct rung_node *node)
     }
 }
 
-static void check_outputs(struct reader *r, const struct rung_node *list)
+static void check_outputs(struct task_reader *r, const struct rung_node *list)
 {
     bool writes = false;
     for (uint32_t i = 0; i < r->task->n_tensors; i++)
@@ -299,153 +259,12 @@ static void check_outputs(struct reader *r, const struct rung_node *list)
                      "a task needs at least one tensor with role \"output\" or \"inout\"");
 }
 
-/* ---- Cases ---------------------------------------------------------------------------------- */
-
-static void read_case_dim(struct reader *r, const struct rung_node *c, int64_t *dims)
-{
-    int i = rung_task_dim(r->task, c->name);
-    if (i >= 0 && r->dims[i].derived)
-        RUNG_DIAG_AT(r->diags, c, "dim '%s' is derived (%s); it can't be given", c->name,
-                     r->dims[i].expr);
-    else if (i >= 0 && c->type != RUNG_NODE_INT)
-        RUNG_DIAG_AT(r->diags, c, "dim '%s' must be an integer, but it is %s", c->name,
-                     rung_node_type_name(c->type));
-    else if (i >= 0)
-        dims[i] = c->i;
-}
-
-static void check_case(struct reader *r, const struct rung_node *node, int64_t *dims)
-{
-    struct rung_error err = rung_error_init();
-    int64_t shape[RUNG_MAX_DIMS];
-    int32_t status = rung_task_complete(r->task, dims, &err);
-    for (uint32_t i = 0; i < r->task->n_tensors && status == RUNG_OK; i++)
-        status = rung_task_shape(r->task, i, dims, shape, &err);
-    if (status != RUNG_OK)
-        RUNG_DIAG_AT(r->diags, node, "at these dims, %s", err.message);
-}
-
-static void read_case(struct reader *r, const struct rung_node *node, bool weighted,
-                      struct rung_shape_case *out)
-{
-    const char *known[MAX_NAMED + 2] = {0};
-    size_t n = 0, before = r->diags->n;
-    int64_t *dims = RUNG_ARENA_NEW(r->arena, int64_t, r->task->n_dims);
-    memcpy(dims, r->defaults, sizeof *dims * r->task->n_dims);
-    for (uint32_t i = 0; i < r->task->n_dims; i++) {
-        const struct rung_node *c = rung_node_get(node, r->dims[i].name);
-        known[n++] = r->dims[i].name;
-        if (c)
-            read_case_dim(r, c, dims);
-    }
-    *out = (struct rung_shape_case){.struct_size = sizeof *out, .dims = dims, .weight = 1};
-    if (weighted) {
-        known[n++] = "weight";
-        out->weight = rung_config_float(node, "weight", 1, 1e-9, 1e9, r->diags);
-    }
-    rung_diag_unknown(r->diags, node, weighted ? "a bench shape" : "a check shape", known);
-    if (r->diags->n == before && !r->broken)
-        check_case(r, node, dims);
-}
-
-static uint32_t read_cases(struct reader *r, const struct rung_node *group, const char *key,
-                           bool weighted, const struct rung_shape_case **out)
-{
-    const struct rung_node *list = rung_config_child(group, key, RUNG_NODE_LIST, r->diags);
-    size_t n = list ? rung_node_count(list) : 0, k = 0;
-    if (n > MAX_CASES) {
-        RUNG_DIAG_AT(r->diags, list, "'%s' has %zu items; 256 are allowed", key, n);
-        n = 0;
-    }
-    struct rung_shape_case *cases = RUNG_ARENA_NEW(r->arena, struct rung_shape_case, n);
-    for (struct rung_node *c = n ? list->first : NULL; c; c = c->next) {
-        c->used = true;
-        if (c->type == RUNG_NODE_GROUP)
-            read_case(r, c, weighted, &cases[k++]);
-        else
-            RUNG_DIAG_AT(r->diags, c, "'%s' must hold groups such as { rows = 7; }, but this is %s",
-                         key, rung_node_type_name(c->type));
-    }
-    *out = cases;
-    return (uint32_t)k;
-}
-
-/* ---- Check, bench, reference ---------------------------------------------------------------- */
-
-static const char *const check_keys[] = {"precision", "shapes", "extra", NULL};
-static const char *const bench_keys[] = {"shapes", NULL};
-static const struct word precisions[] = {{"fp32", RUNG_PRECISION_FP32},
-                                         {"tf32", RUNG_PRECISION_TF32},
-                                         {"fp16", RUNG_PRECISION_FP16},
-                                         {"bf16", RUNG_PRECISION_BF16},
-                                         {"fp64", RUNG_PRECISION_FP64},
-                                         {"exact", RUNG_PRECISION_EXACT},
-                                         {NULL, 0}};
-static const struct word shape_rules[] = {
-    {"range", RUNG_SHAPES_RANGE}, {"fixed", RUNG_SHAPES_FIXED}, {NULL, 0}};
-
-/* Integer outputs are exact; an f64 output would be in vain with fp32 arithmetic; all else is fp32.
- */
-static uint32_t default_precision(const struct reader *r)
-{
-    bool whole = true, wide = false;
-    for (uint32_t i = 0; i < r->task->n_tensors; i++) {
-        const struct rung_tensor_spec *t = &r->tensors[i];
-        if (t->role != RUNG_ROLE_OUTPUT && t->role != RUNG_ROLE_INOUT)
-            continue;
-        whole &= t->dtype >= RUNG_I8;
-        wide |= t->dtype == RUNG_F64;
-    }
-    return wide ? RUNG_PRECISION_FP64 : whole ? RUNG_PRECISION_EXACT : RUNG_PRECISION_FP32;
-}
-
-static void read_check(struct reader *r, const struct rung_node *root)
-{
-    const struct rung_node *group = rung_config_child(root, "check", RUNG_NODE_GROUP, r->diags);
-    r->task->precision = read_word(r, group, "precision", precisions);
-    if (!r->task->precision)
-        r->task->precision = default_precision(r);
-    r->task->shape_rule = read_word(r, group, "shapes", shape_rules);
-    if (!r->task->shape_rule)
-        r->task->shape_rule = RUNG_SHAPES_RANGE;
-    r->task->n_extra = read_cases(r, group, "extra", false, &r->task->extra);
-    if (group)
-        rung_diag_unknown(r->diags, group, "check", check_keys);
-}
-
-static void read_bench(struct reader *r, const struct rung_node *root)
-{
-    const struct rung_node *group = rung_config_child(root, "bench", RUNG_NODE_GROUP, r->diags);
-    r->task->n_bench = read_cases(r, group, "shapes", true, &r->task->bench);
-    if (group)
-        rung_diag_unknown(r->diags, group, "bench", bench_keys);
-    if (r->task->n_bench > 0)
-        return;
-    struct rung_shape_case *one = RUNG_ARENA_NEW(r->arena, struct rung_shape_case, 1);
-    int64_t *dims = RUNG_ARENA_NEW(r->arena, int64_t, r->task->n_dims);
-    memcpy(dims, r->defaults, sizeof *dims * r->task->n_dims);
-    *one = (struct rung_shape_case){.struct_size = sizeof *one, .dims = dims, .weight = 1};
-    r->task->bench = one;
-    r->task->n_bench = 1;
-}
-
-static void read_reference(struct reader *r, const struct rung_node *root)
-{
-    if (!require(r, root, "the task", "reference"))
-        return;
-    const struct rung_node *group = rung_config_child(root, "reference", RUNG_NODE_GROUP, r->diags);
-    if (!group || !require(r, group, "reference", "plugin"))
-        return;
-    r->task->reference = rung_config_string(group, "plugin", NULL, r->diags);
-    r->task->graph = rung_config_string(group, "graph", NULL, r->diags);
-}
-
-static void read_title(struct reader *r, const struct rung_node *root)
+static void read_title(struct task_reader *r, const struct rung_node *root)
 {
     static const char allowed[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
     r->task->summary = rung_config_string(root, "summary", "", r->diags);
-    if (!require(r, root, "the task", "name"))
+    if (!task_require(r, root, "the task", "name"))
         return;
     const char *name = rung_config_string(root, "name", NULL, r->diags);
     if (name && (!*name || *name == '.' || *name == '-' || strlen(name) > 63 ||
@@ -457,15 +276,23 @@ static void read_title(struct reader *r, const struct rung_node *root)
     r->task->name = name;
 }
 
-static const char *const task_keys[] = {"name",      "summary", "dims",  "params", "tensors",
-                                        "reference", "check",   "bench", "base",   NULL};
+const char *const rung_task_keys[] = {"name",      "summary", "dims",  "params", "tensors",
+                                      "reference", "check",   "bench", "base",   NULL};
 
 const struct rung_task *rung_task_read(struct rung_arena *arena, const struct rung_node *root,
                                        struct rung_diags *diags)
 {
+    struct rung_task_rest rest;
+    return rung_task_read_all(arena, root, &rest, diags);
+}
+
+const struct rung_task *rung_task_read_all(struct rung_arena *arena, const struct rung_node *root,
+                                           struct rung_task_rest *rest, struct rung_diags *diags)
+{
+    *rest = (struct rung_task_rest){0};
     struct rung_task *task = RUNG_ARENA_NEW(arena, struct rung_task, 1);
     *task = (struct rung_task){.struct_size = sizeof *task};
-    struct reader r = {.arena = arena, .diags = diags, .task = task};
+    struct task_reader r = {.arena = arena, .diags = diags, .task = task};
     size_t before = diags->n;
     task->params = r.params = RUNG_ARENA_NEW(arena, struct rung_param, MAX_NAMED);
     task->tensors = r.tensors = RUNG_ARENA_NEW(arena, struct rung_tensor_spec, MAX_NAMED);
@@ -475,11 +302,11 @@ const struct rung_task *rung_task_read(struct rung_arena *arena, const struct ru
                 read_param);
     const struct rung_node *tensors = rung_config_child(root, "tensors", RUNG_NODE_LIST, diags);
     read_groups(&r, tensors, MAX_NAMED, read_tensor);
-    if (require(&r, root, "the task", "tensors") && tensors)
+    if (task_require(&r, root, "the task", "tensors") && tensors)
         check_outputs(&r, tensors);
-    read_check(&r, root);
-    read_bench(&r, root);
-    read_reference(&r, root);
-    rung_diag_unknown(diags, root, "a task", task_keys);
+    task_read_check(&r, root);
+    task_read_bench(&r, root, rest);
+    task_read_reference(&r, root, rest);
+    rung_diag_unknown(diags, root, "a task", rung_task_keys);
     return diags->n == before ? task : NULL;
 }

@@ -105,6 +105,12 @@ static struct judged run_rung(struct rung_trial *trial, uint32_t i)
         return skipped("an earlier rung failed");
     if (trial->sticky)
         return skipped("the device was lost");
+    if (!(trial->occasions & 1u << rung->when))
+        return skipped(rung->when == RUNG_WHEN_ALWAYS ? "it was passed before"
+                       : rung->when == RUNG_WHEN_BEST ? "for the best candidates only"
+                                                      : "for the winner only");
+    if (trial->named && !rung->on)
+        return skipped("another device judges it");
     if (!rung->instance)
         return skipped(rung_arena_printf(trial->arena, "it runs on %s only; this worker has %s",
                                          rung->on, ex->device_plugin));

@@ -16,6 +16,8 @@ static void cache_key(const struct rung_trial *trial, char key[RUNG_SHA256_HEX])
                     trial->ex->info.format);
     for (uint32_t i = 0; i < trial->n_expressions; i++)
         rung_buf_printf(&text, "%s\n", trial->expressions[i]);
+    for (uint32_t i = 0; i < trial->n_symbols; i++)
+        rung_buf_printf(&text, "symbol %s\n", trial->symbols[i]);
     rung_sha256(text.ptr, text.len, key);
     rung_buf_free(&text);
 }
@@ -64,6 +66,8 @@ static int32_t call_compiler(struct rung_trial *trial, struct rung_arena *arena,
         .arch = trial->ex->info.arch,
         .format = trial->ex->info.format,
         .want_all = 1,
+        .symbols = trial->symbols,
+        .n_symbols = trial->n_symbols,
     };
     int32_t status;
     call.arena = arena;

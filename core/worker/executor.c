@@ -82,15 +82,19 @@ static int32_t read_bundle(struct rung_trial *trial, const cJSON *job, struct ru
 
 static int32_t read_job(struct rung_trial *trial, const cJSON *job, struct rung_error *err)
 {
-    uint64_t stages;
+    uint64_t stages, occasions;
     const char *label = rung_json_text(job, "label", NULL);
     const cJSON *point = rung_json_get(job, "point");
     if (!label || !rung_message_u64(job, "id", &trial->id) ||
         !rung_message_u64(job, "stages", &stages) ||
+        !rung_message_u64(job, "occasions", &occasions) || occasions >= 2u << RUNG_WHEN_FINAL ||
         stages > (RUNG_STAGE_COMPILE | RUNG_STAGE_CHECK | RUNG_STAGE_TIME) ||
         (point && !cJSON_IsString(point)))
-        return rung_fail(err, RUNG_EMISUSE, "worker.job", "a job without id, label or stages");
+        return rung_fail(err, RUNG_EMISUSE, "worker.job",
+                         "a job without id, label, stages or occasions");
     trial->stages = (uint32_t)stages;
+    trial->occasions = (uint32_t)occasions;
+    trial->named = rung_json_bool(job, "named", false);
     trial->label = rung_arena_strdup(trial->arena, label);
     trial->asked_point = point ? rung_arena_strdup(trial->arena, point->valuestring) : NULL;
     return read_bundle(trial, job, err);

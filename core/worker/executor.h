@@ -18,7 +18,8 @@ struct rung_trial;
 
 struct rung_executor_rung {
     const char *name;
-    const char *on;                 /* device that it needs, or NULL */
+    const char *on;                 /* devices that it needs, as text; NULL: any */
+    uint32_t when;                  /* rung_when */
     struct rung_instance *instance; /* NULL: it needs another device */
 };
 
@@ -39,6 +40,7 @@ struct rung_executor {
     struct rung_arena *arena; /* lives as long as the executor */
     cJSON *setup;
     const struct rung_task *task;
+    struct rung_task_rest task_rest;
     struct rung_instance *compiler, *device, *reference, *timer; /* timer may be NULL */
     const char *device_plugin;
     struct rung_device_info info;

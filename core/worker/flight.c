@@ -95,6 +95,14 @@ static void add_place(struct rung_buf *text, const struct rung_flight *flight)
         rung_buf_printf(text, ", at %s", flight->stage.where);
 }
 
+/* Whether the candidate's code was running: not a plugin's own, between two runs of the kernel. */
+static bool kernel_ran(const struct rung_flight *flight)
+{
+    const struct rung_stage_message *stage = &flight->stage;
+    return stage->kind == RUNG_AT_TIME ||
+           (stage->kind == RUNG_AT_CHECK && (stage->where[0] || strcmp(stage->stage, "load") == 0));
+}
+
 char *rung_flight_timed_out(struct rung_flight *flight, const cJSON *names)
 {
     bool compiling = flight->stage.kind == RUNG_AT_COMPILE;
@@ -105,8 +113,13 @@ char *rung_flight_timed_out(struct rung_flight *flight, const cJSON *names)
         rung_buf_puts(&text, "the executor did not begin with the job");
         code = "internal";
     } else {
+        bool ran = kernel_ran(flight);
         rung_buf_printf(&text, "%s did not end within %.3g s in ",
-                        compiling ? "compiling" : "the kernel", flight->stage.limit_s);
+                        compiling ? "compiling"
+                        : ran     ? "the kernel"
+                                  : "the check itself, between two runs of the kernel,",
+                        flight->stage.limit_s);
+        code = compiling || ran ? code : "internal";
         add_place(&text, flight);
         rung_buf_puts(&text, "; it was killed");
     }
@@ -118,12 +131,14 @@ char *rung_flight_timed_out(struct rung_flight *flight, const cJSON *names)
 char *rung_flight_crashed(struct rung_flight *flight, const cJSON *names, int status)
 {
     bool outside = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-    bool ran = flight->stage.kind == RUNG_AT_CHECK || flight->stage.kind == RUNG_AT_TIME;
+    bool ran = kernel_ran(flight);
     struct rung_buf text = {0};
     char how[96];
     rung_buf_printf(&text, "%s: the process died with %s in ", flight->label,
                     rung_status_text(status, how, sizeof how));
     add_place(&text, flight);
+    if (!ran && flight->stage.kind == RUNG_AT_CHECK)
+        rung_buf_puts(&text, "; no kernel was running: the check itself is at fault");
     if (outside)
         rung_buf_puts(&text, "; it was killed from outside (out of memory?)");
     char *line =

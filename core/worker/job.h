@@ -26,6 +26,9 @@ struct rung_job {
     const struct rung_bundle *bundle;
     const char *point; /* tune point text; NULL: the first that the plan allows */
     uint32_t stages;   /* rung_job_stage */
+    /* Plugin of the device that must judge it, by the rungs that name it; NULL: the pool's own. */
+    const char *device;
+    uint32_t occasions; /* 1 << rung_when for each kind of rung that runs; 0: RUNG_WHEN_ALWAYS */
 };
 
 /* One stored artifact of a job (PTX, CUBIN, log, or what a plugin put). */

@@ -51,21 +51,50 @@ static void enqueue(struct rung_pool *pool, struct pool_job *job)
     pool->last = job;
 }
 
-static struct pool_job *dequeue(struct rung_pool *pool)
+static struct pool_job *dequeue(struct rung_pool *pool, struct pool_job *after)
 {
-    struct pool_job *job = pool->first;
-    if (job)
-        pool->first = job->next;
-    if (!pool->first)
-        pool->last = NULL;
+    struct pool_job **link = after ? &after->next : &pool->first, *job = *link;
+    *link = job->next;
+    if (pool->last == job)
+        pool->last = after;
     return job;
 }
 
 static void finish_queue(struct rung_pool *pool, enum pool_job_state state)
 {
-    struct pool_job *job;
-    while ((job = dequeue(pool)))
-        pool_job_finish(pool, job, state);
+    while (pool->first)
+        pool_job_finish(pool, dequeue(pool, NULL), state);
+}
+
+/* ---- Who can do what ---- */
+
+static const char *plugin_of(const struct rung_pool *pool, const struct pool_job *job)
+{
+    return job->device ? job->device : pool->own ? pool->own->plugin : NULL;
+}
+
+static bool has(const struct pool_worker *w, const char *plugin)
+{
+    return w->plugin && plugin && strcmp(w->plugin, plugin) == 0;
+}
+
+/* A worker that was never ready may turn out to have any device that its entry allows. */
+static bool may_have(const struct pool_worker *w, const char *plugin)
+{
+    const char *asked = w->spec->device;
+    if (w->state == POOL_GONE)
+        return false;
+    if (w->plugin)
+        return has(w, plugin);
+    return !asked || strcmp(asked, "auto") == 0 || strcmp(asked, plugin) == 0;
+}
+
+static bool any_may_have(const struct rung_pool *pool, const char *plugin)
+{
+    for (uint32_t i = 0; plugin && i < pool->n_workers; i++)
+        if (may_have(&pool->workers[i], plugin))
+            return true;
+    return false;
 }
 
 /* ---- The thread ---- */
@@ -79,13 +108,35 @@ static uint32_t count(const struct rung_pool *pool, enum pool_worker_state from,
     return n;
 }
 
+static void serve_worker(struct rung_pool *pool, struct pool_worker *w)
+{
+    struct pool_job *before = NULL;
+    for (struct pool_job *job = pool->first; job; before = job, job = job->next)
+        if (has(w, plugin_of(pool, job))) {
+            pool_worker_give(w, dequeue(pool, before));
+            return;
+        }
+}
+
+/* Jobs that nobody is left for. */
+static void drop_hopeless(struct rung_pool *pool)
+{
+    struct pool_job *before = NULL, *next;
+    for (struct pool_job *job = pool->first; job; job = next) {
+        next = job->next;
+        if (any_may_have(pool, plugin_of(pool, job)))
+            before = job;
+        else
+            pool_job_finish(pool, dequeue(pool, before), POOL_JOB_FAILED);
+    }
+}
+
 static void hand_out(struct rung_pool *pool)
 {
     for (uint32_t i = 0; i < pool->n_workers && pool->first; i++)
         if (pool->workers[i].state == POOL_FREE)
-            pool_worker_give(&pool->workers[i], dequeue(pool));
-    if (count(pool, POOL_GONE, POOL_GONE) == pool->n_workers)
-        finish_queue(pool, POOL_JOB_FAILED);
+            serve_worker(pool, &pool->workers[i]);
+    drop_hopeless(pool);
 }
 
 static void cancel_all(struct rung_pool *pool)
@@ -221,14 +272,37 @@ static void release(struct rung_pool *pool)
     free(pool);
 }
 
+static bool serves(const struct pool_worker *w)
+{
+    return w->state >= POOL_FREE && w->state <= POOL_DRAINING;
+}
+
+/*
+ * The first ready worker of the first entry that has any; NULL with *hope while one of it may
+ * still come. What is chosen does not depend on who starts fastest.
+ */
+static const struct pool_worker *choose_own(const struct rung_pool *pool, bool *hope)
+{
+    *hope = false;
+    for (uint32_t i = 0; i < pool->n_workers; i++) {
+        const struct pool_worker *w = &pool->workers[i];
+        if (i > 0 && w->spec != w[-1].spec && *hope)
+            return NULL;
+        if (serves(w))
+            return w;
+        *hope |= w->state != POOL_GONE;
+    }
+    return NULL;
+}
+
 static int32_t await_first(struct rung_pool *pool, struct rung_error *err)
 {
     int32_t status = RUNG_OK;
+    bool hope;
     pthread_mutex_lock(&pool->lock);
-    while (!count(pool, POOL_FREE, POOL_DRAINING) &&
-           count(pool, POOL_GONE, POOL_GONE) < pool->n_workers)
+    while (!(pool->own = choose_own(pool, &hope)) && hope)
         pthread_cond_wait(&pool->changed, &pool->lock);
-    if (!count(pool, POOL_FREE, POOL_DRAINING))
+    if (!pool->own)
         status =
             rung_fail(err, pool->failure.code == RUNG_ECONFIG ? RUNG_ECONFIG : RUNG_EUNAVAILABLE,
                       "pool.no_worker", "%s", pool->failure.message);
@@ -288,22 +362,30 @@ uint32_t rung_pool_size(const struct rung_pool *pool)
     return n;
 }
 
+/* own and what it says of its device stay as they are once the pool was made. */
+
 const char *rung_pool_device(const struct rung_pool *pool)
 {
-    struct rung_pool *mine = (struct rung_pool *)pool;
-    pthread_mutex_lock(&mine->lock);
-    const char *device = pool->device ? pool->device : "";
-    pthread_mutex_unlock(&mine->lock);
-    return device;
+    return pool->own->device;
+}
+
+const char *rung_pool_plugin(const struct rung_pool *pool)
+{
+    return pool->own->plugin;
 }
 
 uint32_t rung_pool_sm_count(const struct rung_pool *pool)
 {
+    return pool->own->sm_count;
+}
+
+bool rung_pool_has(const struct rung_pool *pool, const char *plugin)
+{
     struct rung_pool *mine = (struct rung_pool *)pool;
     pthread_mutex_lock(&mine->lock);
-    uint32_t n = pool->sm_count;
+    bool found = any_may_have(pool, plugin);
     pthread_mutex_unlock(&mine->lock);
-    return n;
+    return found;
 }
 
 static bool keep_line(void *ctx, const char *line)
@@ -323,6 +405,10 @@ static void write_job(const struct rung_job *job, uint64_t id, const char *label
     rung_json_add_i64(message, "id", (int64_t)id);
     rung_json_add_text(message, "label", rung_text_of(label));
     rung_json_add_i64(message, "stages", job->stages | RUNG_STAGE_COMPILE);
+    rung_json_add_i64(message, "occasions",
+                      job->occasions ? job->occasions : 1u << RUNG_WHEN_ALWAYS);
+    if (job->device)
+        cJSON_AddTrueToObject(message, "named");
     if (job->point)
         rung_json_add_text(message, "point", rung_text_of(job->point));
     if (n <= INLINE_MAX) {
@@ -378,6 +464,7 @@ int32_t rung_pool_run(struct rung_pool *pool, const struct rung_job *job, struct
 {
     const char *label = job->label ? job->label : "a job";
     struct pool_job mine = {
+        .device = job->device,
         .label = rung_arena_strndup(arena, label, rung_utf8_cut(label, strlen(label), LABEL_MAX))};
     pthread_mutex_lock(&pool->lock);
     mine.id = ++pool->next_id;

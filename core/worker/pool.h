@@ -23,22 +23,30 @@ struct rung_pool_spec {
 };
 
 /*
- * Starts all workers and waits until the first has said hello and accepted the set-up; others may
- * join later, and one that can't start is a warning while any other is there. RUNG_EUNAVAILABLE or
+ * Starts all workers and waits until one of the first entry (of the next one, where none of it can
+ * start) has said hello and accepted the set-up; others may join later, and one that can't start is
+ * a warning while any other is there. Workers with another device than that one's serve only jobs
+ * that ask for theirs. RUNG_EUNAVAILABLE or
  * RUNG_ECONFIG with the worker's own words when none can.
  */
 int32_t rung_pool_new(const struct rung_pool_spec *spec, struct rung_pool **out,
                       struct rung_error *err);
 /* Workers that can take jobs at once. */
 uint32_t rung_pool_size(const struct rung_pool *pool);
-/* Device facts of the first worker: its name, and what `sm_count` means in plans there. */
+/*
+ * The pool's own device, which judges and times every candidate: that of the first worker entry of
+ * which one can start. Its name, its plugin, and what `sm_count` means in plans there.
+ */
 const char *rung_pool_device(const struct rung_pool *pool);
+const char *rung_pool_plugin(const struct rung_pool *pool);
 uint32_t rung_pool_sm_count(const struct rung_pool *pool);
+/* Whether some worker has, or may still come to have, a device of this plugin. */
+bool rung_pool_has(const struct rung_pool *pool, const char *plugin);
 /*
  * [any thread] Waits for a free worker, runs the job, waits for its end. A wrong, crashing or
  * hanging kernel is an outcome. Fails only with RUNG_ECANCELLED (rung_pool_cancel) or
- * RUNG_EUNAVAILABLE (no worker is left and none can be started). A job whose worker was lost is
- * tried once more elsewhere.
+ * RUNG_EUNAVAILABLE (no worker that could do it is left, and none can be started). A job whose
+ * worker was lost is tried once more elsewhere.
  */
 int32_t rung_pool_run(struct rung_pool *pool, const struct rung_job *job, struct rung_arena *arena,
                       struct rung_outcome *out, struct rung_error *err);

@@ -27,6 +27,7 @@ struct pool_job {
     uint64_t id;
     const char *label;
     struct rung_buf lines; /* what a worker gets: chunks of the bundle, the job */
+    const char *device;    /* plugin that it needs; NULL: the pool's own */
     unsigned losses;       /* workers that were lost with it */
     cJSON *result;         /* the message; NULL when lost */
     struct pool_job *next; /* in the queue */
@@ -57,9 +58,12 @@ struct pool_worker {
     uint64_t start_ns;  /* DOWN: when to start */
     uint64_t since_ns;  /* of the state */
     uint64_t heard_ns, nag_ns;
-    uint64_t deaf_ns;  /* since when it takes no lines; 0: it does */
-    unsigned failures; /* in a row, without a result between them */
-    int signal;        /* sent last to end it: 0, then SIGTERM, then SIGKILL */
+    uint64_t deaf_ns;   /* since when it takes no lines; 0: it does */
+    unsigned failures;  /* in a row, without a result between them */
+    int signal;         /* sent last to end it: 0, then SIGTERM, then SIGKILL */
+    const char *plugin; /* of its device; NULL until it was ready once */
+    const char *device; /* that device's name */
+    uint32_t sm_count;
     bool was_ready, permanent;
     struct rung_error why; /* of its last loss */
 };
@@ -77,9 +81,8 @@ struct rung_pool {
     struct pool_job *first, *last; /* queued */
     uint64_t next_id, beat_ns;
     bool cancelled, closing;
-    const char *device;        /* NULL until the first worker is ready */
-    uint32_t sm_count;         /* of that device */
-    struct rung_error failure; /* why the last worker went */
+    const struct pool_worker *own; /* whose device is the pool's own; NULL until there is one */
+    struct rung_error failure;     /* why the last worker went */
 };
 
 /* pool_setup.c: the set-up message of this pipeline and task. RUNG_ECONFIG with file and line. */

@@ -1,6 +1,7 @@
 /* The set-up message: task, plugins with their options and hashes, limits. */
 #include "base/log.h"
 #include "base/status.h"
+#include "config/validate.h"
 #include "plugin/instance.h"
 #include "plugin/options.h"
 #include "worker/pool_private.h"
@@ -35,7 +36,7 @@ static cJSON *stage_json(struct builder *b, const char *kind, const struct rung_
     if (rung_registry_load(b->spec->registry, kind, stage->plugin, &loaded, err) != RUNG_OK)
         return NULL;
     const struct rung_options *options = rung_options_read(
-        b->arena, loaded->factory, stage->settings, rung_stage_keys, b->spec->data_dir, &b->diags);
+        b->arena, loaded->factory, stage->settings, stage->keys, b->spec->data_dir, &b->diags);
     if (!options) {
         rung_fail(err, RUNG_ECONFIG, "worker.options", "%s", rung_buf_text(&b->diags.text));
         return NULL;
@@ -45,8 +46,11 @@ static cJSON *stage_json(struct builder *b, const char *kind, const struct rung_
     rung_json_add_text(json, "name",
                        rung_text_of(stage->name ? stage->name : loaded->factory->name));
     rung_json_add_text(json, "plugin", rung_text_of(stage->plugin));
-    if (stage->on)
-        rung_json_add_text(json, "on", rung_text_of(stage->on));
+    cJSON *on = stage->on_devices ? cJSON_AddArrayToObject(json, "on") : NULL;
+    for (size_t i = 0; on && stage->on_devices[i]; i++)
+        cJSON_AddItemToArray(on, cJSON_CreateString(stage->on_devices[i]));
+    if (stage->when != RUNG_WHEN_ALWAYS)
+        rung_json_add_i64(json, "when", (int64_t)stage->when);
     cJSON_AddItemToObject(json, "options", rung_options_to_json(options));
     return json;
 }
@@ -126,14 +130,10 @@ static int32_t add_devices(struct builder *b, struct rung_error *err)
 
 /* ---- The rest ---- */
 
-/* The task names its reference; the pipeline may hold settings for it. */
 static int32_t add_reference(struct builder *b, struct rung_error *err)
 {
-    const char *plugin = b->spec->task->reference;
-    struct rung_stage stage = {.name = plugin, .plugin = plugin};
-    for (uint32_t i = 0; i < b->spec->pipeline->n_references; i++)
-        if (strcmp(b->spec->pipeline->references[i].plugin, plugin) == 0)
-            stage = b->spec->pipeline->references[i];
+    const struct rung_stage stage = rung_reference_stage(
+        b->arena, b->spec->pipeline, rung_node_get(b->spec->task_node, "reference"));
     return add_stage(b, "reference", RUNG_KIND_REFERENCE, &stage, err);
 }
 

@@ -241,9 +241,10 @@ static void take_ready(struct pool_worker *w, const cJSON *message)
 {
     struct rung_pool *pool = w->pool;
     const cJSON *device = rung_json_get(message, "device");
-    if (!pool->device) {
-        pool->sm_count = (uint32_t)rung_json_i64(device, "sm_count", 0);
-        pool->device = rung_arena_strdup(pool->arena, rung_json_text(device, "name", "?"));
+    if (!w->was_ready) {
+        w->sm_count = (uint32_t)rung_json_i64(device, "sm_count", 0);
+        w->device = rung_arena_strdup(pool->arena, rung_json_text(device, "name", "?"));
+        w->plugin = rung_arena_strdup(pool->arena, rung_json_text(device, "plugin", "?"));
     }
     w->was_ready = true;
     enter(w, POOL_FREE);

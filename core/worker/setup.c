@@ -93,8 +93,8 @@ static int32_t make(struct rung_executor *ex, const struct rung_loaded *loaded, 
     if (!options)
         return err->code;
     struct rung_instance *instance;
-    dprintf(STDERR_FILENO, RUNG_STEP_PREFIX "%s '%s' (%s)\n",
-            rung_kind_word(loaded->factory->kind), name, loaded->path);
+    dprintf(STDERR_FILENO, RUNG_STEP_PREFIX "%s '%s' (%s)\n", rung_kind_word(loaded->factory->kind),
+            name, loaded->path);
     int32_t status =
         rung_instance_new(loaded, options, name, rung_data_dir(), services, &instance, err);
     if (status != RUNG_OK)
@@ -174,7 +174,7 @@ static int32_t read_task(struct rung_executor *ex, struct rung_error *err)
     struct rung_diags diags = {0};
     struct rung_node *root =
         rung_node_from_json(ex->arena, rung_json_get(ex->setup, "task"), NULL, "task");
-    ex->task = root ? rung_task_read(ex->arena, root, &diags) : NULL;
+    ex->task = root ? rung_task_read_all(ex->arena, root, &ex->task_rest, &diags) : NULL;
     if (!ex->task)
         rung_fail(err, RUNG_ECONFIG, "worker.task", "%s",
                   diags.n ? rung_buf_text(&diags.text) : "a set-up without a task");
@@ -192,6 +192,23 @@ static int32_t make_reference(struct rung_executor *ex, struct rung_error *err)
     return status;
 }
 
+/* Whether a rung's list of devices holds this one; no list holds all. */
+static bool runs_here(struct rung_executor *ex, const cJSON *on, const char **text)
+{
+    struct rung_buf names = {0};
+    const cJSON *name;
+    bool here = !on;
+    cJSON_ArrayForEach(name, on)
+    {
+        const char *word = cJSON_IsString(name) ? name->valuestring : "?";
+        rung_buf_printf(&names, "%s%s", names.len ? ", " : "", word);
+        here |= strcmp(word, ex->device_plugin) == 0;
+    }
+    *text = on ? rung_arena_strdup(ex->arena, rung_buf_text(&names)) : NULL;
+    rung_buf_free(&names);
+    return here;
+}
+
 static int32_t make_rungs(struct rung_executor *ex, struct rung_error *err)
 {
     const cJSON *list = rung_json_get(ex->setup, "rungs"), *stage;
@@ -206,9 +223,10 @@ static int32_t make_rungs(struct rung_executor *ex, struct rung_error *err)
             return status;
         struct rung_executor_rung *rung = &ex->rungs[ex->n_rungs++];
         rung->name = rung_arena_strdup(ex->arena, rung_json_text(stage, "name", "rung"));
-        const char *on = rung_json_text(stage, "on", NULL);
-        rung->on = on ? rung_arena_strdup(ex->arena, on) : NULL;
-        if (!on || strcmp(on, ex->device_plugin) == 0)
+        rung->when = (uint32_t)rung_json_i64(stage, "when", RUNG_WHEN_ALWAYS);
+        if (rung->when > RUNG_WHEN_FINAL)
+            status = rung_fail(err, RUNG_EMISUSE, "worker.setup", "a rung of an unknown occasion");
+        else if (runs_here(ex, rung_json_get(stage, "on"), &rung->on))
             status = load_and_make(ex, RUNG_KIND_VERIFIER, stage, &rung->instance, err);
     }
     return status;

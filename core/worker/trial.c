@@ -134,6 +134,7 @@ static bool list_expressions(struct rung_trial *trial)
     snprintf(trial->stage.point, sizeof trial->stage.point, "%s", point);
     trial->expressions = rung_plan_expressions(trial->arena, trial->plan, trial->ex->task,
                                                &trial->point, &trial->n_expressions, &problem);
+    trial->symbols = rung_plan_symbols(trial->arena, trial->plan, &trial->n_symbols);
     if (!trial->expressions)
         rung_trial_settle(trial, "plan.error", rung_text_of(problem));
     return trial->expressions != NULL;
@@ -152,6 +153,7 @@ static bool open_session(struct rung_trial *trial)
         .reference = ex->reference,
         .info = &ex->info,
         .task = ex->task,
+        .stated = &ex->task_rest,
         .plan = artifact->plan ? artifact->plan : trial->plan,
         .artifact = artifact,
         .point = trial->point,

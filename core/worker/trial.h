@@ -24,7 +24,8 @@ struct rung_trial {
     struct rung_arena *arena;
     uint64_t id;
     const char *label;
-    uint32_t stages;
+    uint32_t stages, occasions;
+    bool named;                       /* only rungs that name this device run */
     const char *asked_point;          /* NULL: the first allowed */
     const struct rung_bundle *bundle; /* NULL: it can't be read; bundle_problem says why */
     const char *bundle_problem;
@@ -33,6 +34,8 @@ struct rung_trial {
     struct rung_point point;
     const char *const *expressions;
     uint32_t n_expressions;
+    const char *const *symbols; /* that the plan fills */
+    uint32_t n_symbols;
     struct rung_compile_result compiled;
     bool cached;
     struct rung_open_session *session;

@@ -18,6 +18,8 @@ static int32_t watched_run(const struct rung_session *table, struct rung_call *c
     if (watch->announce && request->dims)
         rung_trial_at(watch->trial, rung_task_dims_text(call->arena, table->task, request->dims));
     int32_t status = watch->inner->run(watch->inner, call, request, out);
+    if (watch->announce)
+        rung_trial_at(watch->trial, ""); /* what happens from here on is not the kernel's doing */
     if (status == RUNG_OK && *out)
         note_run(watch->trial, *out);
     return status;

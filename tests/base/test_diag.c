@@ -16,6 +16,10 @@ static void every_fault_has_its_place(void **state)
     assert_int_equal(diags.n, 3);
     assert_string_equal(rung_buf_text(&diags.text),
                         "a.cfg:7: no task\na.cfg: unreadable\nnothing given\n");
+    assert_string_equal(diags.items[0].file, "a.cfg");
+    assert_int_equal(diags.items[0].line, 7);
+    assert_string_equal(diags.items[0].message, "no task");
+    assert_null(diags.items[2].file);
     rung_diags_free(&diags);
     assert_int_equal(diags.n, 0);
 }

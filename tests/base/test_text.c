@@ -78,6 +78,8 @@ static void durations_and_sizes_take_units(void **state)
     assert_true(rung_parse_duration("1.5m", &s) && s == 90);
     assert_true(rung_parse_duration("2h", &s) && s == 7200);
     assert_true(rung_parse_duration("1d", &s) && s == 86400);
+    assert_true(rung_parse_duration("412us", &s) && s == 412e-6);
+    assert_true(rung_parse_duration("1.5m", &s) && s == 90);
     assert_false(rung_parse_duration("-1s", &s));
     assert_false(rung_parse_duration("2 h", &s));
     assert_false(rung_parse_duration("2hours", &s));
@@ -101,6 +103,15 @@ static void suggestions_are_near_or_none(void **state)
     assert_string_equal(rung_nearest("op", names, 4), "ops");
     assert_null(rung_nearest("branching", names, 4));
     assert_null(rung_nearest("numeric", names, 0));
+    static const char *const keys[] = {"name", "base", "llm", "multiple_of", "count", "n"};
+    assert_null(rung_nearest("case", keys + 2, 4));
+    assert_null(rung_nearest("basic", keys, 6));
+    assert_null(rung_nearest("nose", keys, 6));
+    assert_null(rung_nearest("k", keys, 6));
+    assert_string_equal(rung_nearest("lmm", keys, 6), "llm");
+    assert_string_equal(rung_nearest("cuont", keys, 6), "count");
+    assert_string_equal(rung_nearest("multiple", keys, 6), "multiple_of");
+    assert_string_equal(rung_nearest("Base", keys, 6), "base");
     char far[200];
     memset(far, 'n', sizeof far - 1);
     far[sizeof far - 1] = 0;

@@ -31,11 +31,11 @@ class Basics(unittest.TestCase):
         self.assertRegex(done.stdout, r"^rung \d+\.\d+\.\d+\n$")
         done = rung("--help")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        for word in ("run", "eval", "show", "plugin", "worker", "exit status"):
+        for word in ("run", "eval", "check", "show", "plugin", "worker", "exit status"):
             self.assertIn(word, done.stdout)
 
     def test_every_command_has_help(self):
-        for command in ("run", "eval", "show", "export", "plugin", "worker"):
+        for command in ("run", "eval", "check", "show", "export", "plugin", "worker"):
             done = rung(command, "--help")
             self.assertEqual(done.returncode, 0, command)
             self.assertIn(f"rung {command} ", done.stdout.split("\n")[0])
@@ -79,6 +79,9 @@ class Plugins(unittest.TestCase):
                      "red | green", "secret"):
             self.assertIn(word, done.stdout)
         self.assertEqual(rung("plugin", "info", "no_such_plugin").returncode, 2)
+        told = rung("plugin", "info", "mailbox").stdout
+        self.assertIn("default 1h, 0s to 31536000s", told)
+        self.assertNotIn("1h s", told)
 
     def test_bad_plugins_are_refused_by_name_and_the_others_told(self):
         done = rung("plugin", "list", "--json", path=f"{FAULTY}:{CRASHING}:{GOOD}")
@@ -127,6 +130,15 @@ class Work(unittest.TestCase):
         done = rung("eval", TASK, f"{ROOT}/tests/exploits/zeros.cu", "--device", "ptx", "--json")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(json.loads(done.stdout)["verdict"], "rejected")
+
+    def test_what_was_not_checked_is_not_called_accepted(self):
+        done = rung("eval", TASK, SOUND, "--device", "ptx", "--only", "compile")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stderr.startswith("compiles (not checked)"), done.stderr)
+        done = rung("eval", TASK, SOUND, "--device", "ptx", "--only", "bench", "--json")
+        self.assertIs(json.loads(done.stdout)["checked"], False)
+        done = rung("eval", TASK, SOUND, "--device", "ptx", "--only", "check", "--json")
+        self.assertIs(json.loads(done.stdout)["checked"], True)
 
     def test_a_short_run_finds_and_shows_a_kernel(self):
         with tempfile.TemporaryDirectory() as folder:

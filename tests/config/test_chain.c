@@ -116,6 +116,7 @@ static void bases_are_checked(void **state)
     (void)state;
     put("mine.cfg", "base = \"gone.cfg\";");
     assert_null(load("mine.cfg", NULL, 0));
+    support_contains(rung_buf_text(&diags.text), "mine.cfg:1: base \"gone.cfg\"");
     support_contains(rung_buf_text(&diags.text), "gone.cfg: can't be opened: No such file");
     put("mine.cfg", "base = 5;");
     assert_null(load("mine.cfg", NULL, 0));
@@ -123,12 +124,45 @@ static void bases_are_checked(void **state)
     put("mine.cfg", "base = \"lab/b.cfg\";");
     put("lab/b.cfg", "base = \"../lab/../mine.cfg\";");
     assert_null(load("mine.cfg", NULL, 0));
-    support_contains(rung_buf_text(&diags.text), "lab/b.cfg: 'base' goes in a circle");
+    support_contains(rung_buf_text(&diags.text), "lab/b.cfg:1: 'base' goes in a circle");
     put("mine.cfg", "base = \"mine.cfg\";");
     assert_null(load("mine.cfg", NULL, 0));
     assert_int_equal(diags.n, 4);
     assert_null(load("absent.cfg", NULL, 0));
     support_contains(rung_buf_text(&diags.text), "absent.cfg: can't be opened: No such file");
+}
+
+static void the_other_kind_of_file_is_told(void **state)
+{
+    (void)state;
+    put("task.cfg", "name = \"t\"; tensors = (); reference = { plugin = \"ops\"; };");
+    put("mine.cfg", "task = \"task.cfg\"; llm = ();");
+    assert_null(load("task.cfg", NULL, 0));
+    support_contains(rung_buf_text(&diags.text), "task.cfg: is a task file");
+    support_contains(rung_buf_text(&diags.text), "rung run PIPELINE --task");
+    assert_int_equal(diags.n, 1);
+    char *path = support_path(folder, "mine.cfg");
+    assert_null(rung_config_task(arena, path, &diags));
+    support_contains(rung_buf_text(&diags.text), "mine.cfg: is a pipeline file");
+    support_contains(rung_buf_text(&diags.text), "rung run");
+    free(path);
+}
+
+static void a_kind_is_told_by_its_keys(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum rung_file_kind want;
+    } cases[] = {{"dims = { }; name = \"x\";", RUNG_FILE_TASK},
+                 {"check = { }; llm = (); tensors = ();", RUNG_FILE_TASK},
+                 {"task = \"x\";", RUNG_FILE_PIPELINE},
+                 {"name = \"x\"; search = { };", RUNG_FILE_PIPELINE},
+                 {"name = \"x\"; sm_count = 3;", RUNG_FILE_OTHER},
+                 {"", RUNG_FILE_OTHER}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(rung_config_kind(rung_config_parse(arena, cases[i].text, "k.cfg", &diags)),
+                         cases[i].want);
 }
 
 static void long_chains_are_refused(void **state)
@@ -174,6 +208,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_a_file_the_built_in_stands, setup, teardown),
         cmocka_unit_test_setup_teardown(faults_of_all_layers_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(bases_are_checked, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_other_kind_of_file_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_kind_is_told_by_its_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(long_chains_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_missing_built_in_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(tasks_have_bases_too, setup, teardown),

@@ -68,6 +68,11 @@ static void faults_name_file_and_line(void **state)
 {
     (void)state;
     support_contains(faults_of("a = 1;\nb = ;\n"), "dir/f.cfg:2: syntax error");
+    support_contains(faults_of("a = 1;\n\tb = \x01 (;\n"), "at or before: b = ? (;");
+    support_contains(faults_of("a = 1;\nb = \"never\nc = 3;\n"),
+                     "dir/f.cfg:2: the text that begins here is never closed");
+    support_contains(faults_of("a = \"x\\\""), "f.cfg:1: the text that begins");
+    support_contains(faults_of("a = 1; /* b\nc = 3;\n"), "f.cfg:1: the comment that begins");
     support_contains(faults_of("a = 1;\na = 2;\n"), "dir/f.cfg:2: duplicate");
     support_contains(faults_of("a = [ 1, \"x\" ];\n"), "dir/f.cfg:1:");
     support_contains(faults_of("\n\na = 5000000000;"),
@@ -101,6 +106,16 @@ static void nesting_is_bounded(void **state)
     memset(text + 1004, ')', 1000);
     text[2004] = ';';
     support_contains(faults_of(text), "nested more than 32 deep");
+    char *deep = calloc(1, 500001);
+    memset(deep, '{', 500000);
+    memcpy(deep, "a=", 2);
+    support_contains(faults_of(deep), "dir/f.cfg:1: groups and lists are nested");
+    free(deep);
+    memset(text, 0, sizeof text);
+    memcpy(text, "a=", 2);
+    memset(text + 2, '(', 32);
+    memset(text + 34, ')', 32);
+    assert_non_null(rung_config_parse(arena, strcat(text, ";"), "f.cfg", &diags));
 }
 
 static void files_that_are_no_text_are_refused(void **state)
@@ -113,13 +128,19 @@ static void files_that_are_no_text_are_refused(void **state)
     support_contains(rung_buf_text(&diags.text), "regular file");
     support_write(path, "a = 1;\0", 7);
     assert_null(rung_config_load(arena, path, &diags));
-    support_contains(rung_buf_text(&diags.text), "x.cfg: is not a text in UTF-8");
+    support_contains(rung_buf_text(&diags.text), "x.cfg: is not a text in UTF-8: it holds a NUL");
+    support_write(path, "a = \"\xff\";", 8);
+    assert_null(rung_config_load(arena, path, &diags));
+    support_write_text(path, "\xef\xbb\xbf"
+                             "a = 1;\r\nb = 2;\r\n");
+    struct rung_node *marked = rung_config_load(arena, path, &diags);
+    assert_int_equal(rung_node_get(marked, "b")->line, 2);
     char *large = calloc(1, (1 << 20) + 2);
     memset(large, '\n', (1 << 20) + 1);
     support_write(path, large, (1 << 20) + 1);
     assert_null(rung_config_load(arena, path, &diags));
     support_contains(rung_buf_text(&diags.text), "allowed");
-    assert_int_equal(diags.n, 4);
+    assert_int_equal(diags.n, 5);
     free(large);
     free(path);
     support_remove(folder);

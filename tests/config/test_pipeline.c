@@ -87,10 +87,11 @@ static void every_key_is_read(void **state)
              "workers = ( { launch = [ \"srun\", \"-n1\" ]; device = \"cuda\"; count = 16; rung = "
              "\"/opt/rung\"; } );\n"
              "limits = { compile = 90; time = \"500ms\"; compile_repairs = 0; };\n"
-             "budget = { evaluations = 500; calls = 9; tokens = 5000000000L; wall = "
+             "budget = { usd = 10.5; evaluations = 500; calls = 9; tokens = 5000000000L; wall = "
              "\"2h\"; };\n");
     assert_string_equal(p->task, "dir/../t.cfg");
-    assert_string_equal(p->plugin_path[0], "dir/plugins");
+    assert_int_equal(p->plugin_path[0][0], '/');
+    support_contains(p->plugin_path[0], "/dir/plugins");
     assert_string_equal(p->plugin_path[1], "/abs");
     assert_null(p->plugin_path[2]);
     assert_int_equal(p->n_llms, 2);
@@ -111,7 +112,52 @@ static void every_key_is_read(void **state)
     assert_true(p->limits.start_s == 60);
     assert_true(p->budget.tokens == 5000000000);
     assert_true(p->budget.wall_s == 7200);
+    assert_true(p->budget.usd == 10.5);
     assert_string_equal(p->file, "dir/p.cfg");
+}
+
+static void keys_of_the_later_stages_are_read(void **state)
+{
+    (void)state;
+    const struct rung_pipeline *p = good(
+        "llm = ( { plugin = \"a\"; price = { input = 3; output = 15.0; cache_read = 0.3; }; },\n"
+        "        { plugin = \"b\"; } );\n"
+        "rungs = ( { plugin = \"numeric\"; }, { plugin = \"s\"; on = ( \"ptx\", \"cuda\" ); when = "
+        "\"best\"; },\n"
+        "          { plugin = \"./t.so\"; when = \"final\"; } );\n"
+        "timing = { timer = \"events\"; baselines = ( \"cublas\", { plugin = \"torch\"; python = "
+        "\"x\"; } ); };\n"
+        "profile = ( { plugin = \"cupti\"; }, { plugin = \"c2\"; when = \"final\"; } );\n"
+        "context = ( { path = \"lib\"; } );\n"
+        "stop = { roofline = 0.9; patience = 3; target = \"412us\"; };\n"
+        "examples = ( { plugin = \"catalog\"; }, { plugin = \"x\"; count = 5; } );\n");
+    assert_true(p->llms[0].price.given);
+    assert_true(p->llms[0].price.input == 3 && p->llms[0].price.output == 15);
+    assert_true(p->llms[0].price.cache_read == 0.3 && p->llms[0].price.cache_write == 3);
+    assert_false(p->llms[1].price.given);
+    assert_int_equal(p->rungs[0].when, RUNG_WHEN_ALWAYS);
+    assert_null(p->rungs[0].on_devices);
+    assert_int_equal(p->rungs[1].when, RUNG_WHEN_BEST);
+    assert_string_equal(p->rungs[1].on, "ptx");
+    assert_string_equal(p->rungs[1].on_devices[1], "cuda");
+    assert_null(p->rungs[1].on_devices[2]);
+    assert_int_equal(p->rungs[2].when, RUNG_WHEN_FINAL);
+    assert_int_equal(p->n_baselines, 2);
+    assert_string_equal(p->rungs[2].name, "./t.so");
+    assert_int_equal(p->rungs[2].plugin[0], '/');
+    support_contains(p->rungs[2].plugin, "/dir/./t.so");
+    assert_string_equal(p->baselines[0].plugin, "cublas");
+    assert_null(p->baselines[0].settings);
+    assert_string_equal(p->baselines[1].name, "torch");
+    assert_non_null(rung_node_get(p->baselines[1].settings, "python"));
+    assert_int_equal(p->n_profiles, 2);
+    assert_int_equal(p->profiles[0].when, RUNG_WHEN_BEST);
+    assert_int_equal(p->profiles[1].when, RUNG_WHEN_FINAL);
+    assert_string_equal(p->contexts[0].path, "dir/lib");
+    assert_true(p->stop.roofline == 0.9 && p->stop.target_s == 412e-6);
+    assert_int_equal(p->stop.patience, 3);
+    assert_int_equal(p->examples[0].count, 2);
+    assert_int_equal(p->examples[1].count, 5);
 }
 
 static void one_timer_can_be_chosen(void **state)
@@ -129,57 +175,89 @@ static void one_timer_can_be_chosen(void **state)
     assert_null(p->timers[0].settings);
 }
 
+static const struct {
+    const char *text, *want;
+} faults[] = {
+    {"\nlmm = ();", "dir/p.cfg:2: a pipeline has no setting 'lmm'; did you mean 'llm'?"},
+    {"llm = {};", "'llm' must be a list, but it is a group"},
+    {"llm = ( 1 );", "'llm' must hold groups"},
+    {"llm = ( {} );", "item 0 of 'llm' lacks 'plugin'"},
+    {"llm = ( { plugin = 5; } );", "'plugin' must be a string"},
+    {"llm = ( { plugin = \"\"; } );", "'plugin' is empty"},
+    {"llm = ( { plugin = \"a\"; name = \"\"; } );", "'name' is empty"},
+    {"llm = ( { plugin = \"a\"; }, { plugin = \"a\"; } );", "two items named 'a'"},
+    {"llm = ( { plugin = \"a\"; roles = ( \"cod\" ); } );", "no role \"cod\""},
+    {"llm = ( { plugin = \"a\"; roles = ( \"ideas\", \"repair\" ); } );",
+     "no llm has the role \"code\""},
+    {"llm = ( { plugin = \"a\"; roles = ( ); } );", "'roles' is empty"},
+    {"llm = ( { plugin = \"a\"; roles = ( 1 ); } );", "'roles' must hold strings"},
+    {"llm = ( { plugin = \"a\"; weight = -1; } );", "between 0 and"},
+    {"llm = ( { plugin = \"a\"; weight = \"x\"; } );", "a finite number"},
+    {"llm = ( { plugin = \"a\"; price = 3; } );", "'price' must be a group"},
+    {"llm = ( { plugin = \"a\"; price = { input = 3; }; } );", "price lacks 'output'"},
+    {"llm = ( { plugin = \"a\"; price = { input = -1; output = 2; }; } );", "between 0 and"},
+    {"llm = ( { plugin = \"a\"; price = { input = 1; outptu = 2; }; } );",
+     "did you mean 'output'?"},
+    {"rungs = ( { plugin = \"a\"; when = \"often\"; } );",
+     "'when' can't be \"often\"; it is one of always, best, final"},
+    {"rungs = ( { plugin = \"a\"; on = (); } );", "'on' is empty"},
+    {"rungs = ( { plugin = \"a\"; on = \"auto\"; } );", "not \"auto\""},
+    {"rungs = ( { plugin = \"a\"; on = 4; } );", "'on' must be a list of strings"},
+    {"profile = ( { plugin = \"a\"; when = 1; } );", "'when' must be a string"},
+    {"profile = 5;", "'profile' must be a list"},
+    {"context = ( { } );", "item 0 of 'context' lacks 'path'"},
+    {"context = ( { path = \"\"; } );", "'path' is empty"},
+    {"context = ( { path = \"a\"; pth = 1; } );", "did you mean 'path'?"},
+    {"context = ( \"a\" );", "must hold groups such as { path"},
+    {"examples = ( { plugin = \"a\"; count = 0; } );", "between 1 and 16"},
+    {"stop = { roofline = 1.5; };", "'roofline' is 1.5, but it must lie between 0 and 1"},
+    {"stop = { patience = 2.5; };", "'patience' must be an integer"},
+    {"stop = { target = \"fast\"; };", "'target' must be a duration"},
+    {"stop = { patient = 2; };", "did you mean 'patience'?"},
+    {"timing = { timer = \"\"; };", "'timer' is empty"},
+    {"timing = { baselines = \"a\"; };", "'baselines' must be a list"},
+    {"timing = { baselines = ( 5 ); };", "names of plugins"},
+    {"timing = { baselines = ( \"\" ); };", "an empty text"},
+    {"timing = { baselines = ( \"a\", \"a\" ); };", "two items named 'a'"},
+    {"base = \"x.cfg\";", "'base' can stand in a file only"},
+    {"codegen = 5;", "'codegen' must be a group"},
+    {"search = { plugin = 4; };", "'plugin' must be a string"},
+    {"devices = \"cuda\";", "'devices' must be a list"},
+    {"timing = { timr = \"a\"; };", "timing has no setting 'timr'; did you mean 'timer'?"},
+    {"workers = ();", "no workers"},
+    {"workers = ( { count = 0; } );", "between 1 and 4096"},
+    {"workers = ( { cuont = 1; } );", "did you mean 'count'?"},
+    {"workers = ( { launch = ( 1 ); } );", "'launch' must hold strings"},
+    {"workers = ( { launch = \"srun -u\"; } );", "a list of words"},
+    {"workers = ( { launch = ( \"\" ); } );", "first word of 'launch' is empty"},
+    {"workers = ( { device = \"\"; } );", "'device' is empty"},
+    {"workers = ( { count = 4096; }, { count = 1; } );", "4097 workers; 4096 are allowed"},
+    {"limits = { check = \"10 parsecs\"; };", "'check' must be a duration"},
+    {"limits = { check = \"12d\"; };", "'check' must be at most 1e+06 s"},
+    {"budget = { wall = 1e300; };", "'wall' must be at most 1e+09 s"},
+    {"limits = { check = 0; };", "longer than 0 s"},
+    {"limits = { llm_parallel = 0; };", "between 1 and 1024"},
+    {"limits = { compile_repairs = 1.5; };", "'compile_repairs' must be an integer"},
+    {"limits = { chek = 1; };", "did you mean 'check'?"},
+    {"limits = 1;", "'limits' must be a group"},
+    {"budget = { usd = \"ten\"; };", "'usd' must be a finite number"},
+    {"budget = { usd = -1; };", "between 0 and"},
+    {"budget = { evals = 1; };", "budget has no setting 'evals'"},
+    {"budget = { evaluations = -1; };", "at least 0"},
+    {"task = 5;", "'task' must be a string"},
+    {"task = \"\";", "'task' is empty"},
+    {"plugin_path = 5;", "'plugin_path' must be a list of strings"},
+    {"plugin_path = ( \"\" );", "an empty path"},
+};
+
 static void every_fault_is_told(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text, *want;
-    } cases[] = {
-        {"\nlmm = ();", "dir/p.cfg:2: a pipeline has no setting 'lmm'; did you mean 'llm'?"},
-        {"profile = ();", "a pipeline has no setting 'profile'"},
-        {"llm = {};", "'llm' must be a list, but it is a group"},
-        {"llm = ( 1 );", "'llm' must hold groups"},
-        {"llm = ( {} );", "item 0 of 'llm' lacks 'plugin'"},
-        {"llm = ( { plugin = 5; } );", "'plugin' must be a string"},
-        {"llm = ( { plugin = \"\"; } );", "'plugin' is empty"},
-        {"llm = ( { plugin = \"a\"; name = \"\"; } );", "'name' is empty"},
-        {"llm = ( { plugin = \"a\"; }, { plugin = \"a\"; } );", "two items named 'a'"},
-        {"llm = ( { plugin = \"a\"; roles = ( \"cod\" ); } );", "no role \"cod\""},
-        {"llm = ( { plugin = \"a\"; roles = ( ); } );", "'roles' is empty"},
-        {"llm = ( { plugin = \"a\"; roles = ( 1 ); } );", "'roles' must hold strings"},
-        {"llm = ( { plugin = \"a\"; weight = -1; } );", "between 0 and"},
-        {"llm = ( { plugin = \"a\"; weight = \"x\"; } );", "a finite number"},
-        {"llm = ( { plugin = \"a\"; on = \"x\"; } );", "'on' is a setting of rungs only"},
-        {"rungs = ( { plugin = \"a\"; roles = ( \"code\" ); } );",
-         "'roles' is a setting of llm only"},
-        {"codegen = 5;", "'codegen' must be a group"},
-        {"search = { plugin = 4; };", "'plugin' must be a string"},
-        {"devices = \"cuda\";", "'devices' must be a list"},
-        {"timing = { timr = \"a\"; };", "timing has no setting 'timr'; did you mean 'timer'?"},
-        {"timing = { baselines = (); };", "timing has no setting 'baselines'"},
-        {"workers = ();", "no workers"},
-        {"workers = ( { count = 0; } );", "between 1 and 4096"},
-        {"workers = ( { cuont = 1; } );", "did you mean 'count'?"},
-        {"workers = ( { launch = ( 1 ); } );", "'launch' must hold strings"},
-        {"limits = { check = \"10 parsecs\"; };", "'check' must be a duration"},
-        {"limits = { check = 0; };", "longer than 0 s"},
-        {"limits = { llm_parallel = 0; };", "between 1 and 1024"},
-        {"limits = { compile_repairs = 1.5; };", "'compile_repairs' must be an integer"},
-        {"limits = { chek = 1; };", "did you mean 'check'?"},
-        {"limits = 1;", "'limits' must be a group"},
-        {"budget = { usd = 10.0; };", "no setting 'usd'"},
-        {"budget = { evals = 1; };", "budget has no setting 'evals'"},
-        {"budget = { evaluations = -1; };", "at least 0"},
-        {"task = 5;", "'task' must be a string"},
-        {"task = \"\";", "'task' is empty"},
-        {"plugin_path = 5;", "'plugin_path' must be a list of strings"},
-        {"plugin_path = ( \"\" );", "an empty path"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (read(cases[i].text))
-            fail_msg("accepted: %s", cases[i].text);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        if (read(faults[i].text))
+            fail_msg("accepted: %s", faults[i].text);
         assert_memory_equal(rung_buf_text(&diags.text), "dir/p.cfg:", 10);
-        support_contains(rung_buf_text(&diags.text), cases[i].want);
+        support_contains(rung_buf_text(&diags.text), faults[i].want);
     }
 }
 
@@ -253,6 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_built_in_pipeline_stands, setup, teardown),
         cmocka_unit_test_setup_teardown(every_key_is_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(keys_of_the_later_stages_are_read, setup, teardown),
         cmocka_unit_test_setup_teardown(one_timer_can_be_chosen, setup, teardown),
         cmocka_unit_test_setup_teardown(every_fault_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(many_faults_are_told_at_once, setup, teardown),

@@ -85,7 +85,7 @@ static void values_are_read_as_in_a_file(void **state)
     (void)state;
     set("search.rounds=7");
     assert_int_equal(at("search", "rounds")->i, 7);
-    assert_string_equal(at("search", "rounds")->file, "--set");
+    assert_string_equal(at("search", "rounds")->file, "--set search.rounds");
     set("search.keep=2.5");
     assert_int_equal(at("search", "keep")->type, RUNG_NODE_FLOAT);
     set("search.flag=true");
@@ -135,11 +135,13 @@ static void wrong_assignments_are_told(void **state)
     } cases[] = {
         {"rounds", "write PATH=VALUE"},
         {"=4", "write PATH=VALUE"},
-        {"llm.2.x=1", "--set llm.2.x=1: the list has no such item; it has 0 (writer), 1 (mailbox)"},
-        {"llm.replay.x=1", "no such item"},
+        {"llm.2.x=1", "--set llm.2.x=1: 'llm' has no item '2'; it has 0 (writer), 1 (mailbox)"},
+        {"llm.replay.x=1", "'llm' has no item 'replay'"},
+        {"llm.wrtier.x=1", "did you mean 'writer'?"},
+        {"gone.0.x=1", "there is no list to take an item of"},
         {"seed.x=1", "there is nothing below an integer"},
         {"search..x=1", "PATH is keys"},
-        {"search.9=1", "PATH is keys"},
+        {"search.9=1", "no list to take an item of"},
         {"a b=1", "PATH is keys"},
         {"seed=5000000000", "write 5000000000L"},
     };

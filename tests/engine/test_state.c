@@ -89,6 +89,27 @@ static void test_a_candidate_can_recover_from_a_failed_reply(void **state)
     engine_state_free(&s);
 }
 
+static void test_a_refused_best_point_gives_way_to_the_next(void **state)
+{
+    (void)state;
+    struct engine_state s = fresh();
+    struct engine_candidate *c = engine_candidate_add(&s);
+    struct rung_outcome a = accepted(500, "TPB=128"), b = accepted(300, "TPB=256"),
+                        bad = rejected("mem.race");
+    engine_candidate_judge(&s, c, &a, 1);
+    engine_candidate_judge(&s, c, &b, 2);
+    engine_candidate_demote(c, &bad, 3);
+    assert_int_equal(c->state, RUNG_CANDIDATE_ACCEPTED);
+    assert_string_equal(c->point, "TPB=128");
+    assert_true(c->time_ns == 500 && c->best->seq == 1 && c->seq == 3);
+    engine_candidate_demote(c, &bad, 4);
+    assert_int_equal(c->state, RUNG_CANDIDATE_REJECTED);
+    assert_string_equal(c->code, "mem.race");
+    assert_null(c->best);
+    assert_null(engine_best(&s));
+    engine_state_free(&s);
+}
+
 static void test_unsupported_is_not_rejected(void **state)
 {
     (void)state;
@@ -164,6 +185,7 @@ int main(void)
         cmocka_unit_test(test_equal_times_go_to_the_earlier_candidate),
         cmocka_unit_test(test_the_best_tune_point_counts),
         cmocka_unit_test(test_a_candidate_can_recover_from_a_failed_reply),
+        cmocka_unit_test(test_a_refused_best_point_gives_way_to_the_next),
         cmocka_unit_test(test_unsupported_is_not_rejected),
         cmocka_unit_test(test_ties_are_symmetric_and_need_a_band),
         cmocka_unit_test(test_history_shows_what_was_judged),

@@ -32,6 +32,36 @@ static void defaults_of_every_type_are_read(void **state)
     harness_close(&h);
 }
 
+/* JSON numbers are doubles in cJSON; what is written must not pass through one. */
+static void large_integers_are_written_whole(void **state)
+{
+    (void)state;
+    static const struct rung_option sizes = {.struct_size = sizeof sizes,
+                                             .type = RUNG_OPT_INTS,
+                                             .name = "sizes",
+                                             .summary = "Sizes",
+                                             .default_text = "1, 9007199254740993"};
+    static const struct rung_option *const table[] = {&sizes, NULL};
+    static const struct rung_factory factory = {.struct_size = sizeof factory,
+                                                .kind = RUNG_KIND_VERIFIER,
+                                                .name = "large",
+                                                .options = table};
+    struct harness h = harness_open(GOOD_PLUGINS);
+    cJSON *given = rung_json_parse("{\"sizes\":[]}", 12);
+    struct rung_node *group = rung_node_from_json(h.arena, given, NULL, "x");
+    group->first->first = rung_node_new(h.arena, RUNG_NODE_INT, NULL, "x", 1);
+    group->first->first->i = INT64_C(9007199254740993);
+    struct rung_options *o = rung_options_read(h.arena, &factory, group, NULL, "/data", &h.diags);
+    assert_non_null(o);
+    cJSON *json = rung_options_to_json(o);
+    char *text = rung_json_line(json);
+    assert_string_equal(text, "{\"sizes\":[9007199254740993]}");
+    free(text);
+    cJSON_Delete(json);
+    cJSON_Delete(given);
+    harness_close(&h);
+}
+
 static void values_of_every_type_are_read(void **state)
 {
     (void)state;
@@ -181,6 +211,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_of_every_type_are_read),
+        cmocka_unit_test(large_integers_are_written_whole),
         cmocka_unit_test(values_of_every_type_are_read),
         cmocka_unit_test(what_does_not_fit_is_told_with_its_place),
         cmocka_unit_test(all_faults_are_told_at_once),

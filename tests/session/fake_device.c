@@ -15,8 +15,11 @@ struct rung_buffer {
 };
 
 struct rung_module {
-    int unused;
+    struct rung_buffer variable;
 };
+
+float fake_variable[FAKE_VARIABLE];
+struct rung_launch fake_last_launch;
 
 struct rung_device_event {
     int records;
@@ -115,6 +118,18 @@ static int32_t dev_fill(void *self, struct rung_call *call, struct rung_buffer *
     return RUNG_OK;
 }
 
+static int32_t dev_copy(void *self, struct rung_call *call, struct rung_buffer *to,
+                        uint64_t to_offset, struct rung_buffer *from, uint64_t from_offset,
+                        uint64_t bytes)
+{
+    (void)self;
+    if (!inside(to, to_offset, bytes) || !inside(from, from_offset, bytes))
+        return rung_fail(call->error, RUNG_EINVAL, "", "copy outside");
+    memcpy(to->memory + to_offset, from->memory + from_offset, bytes);
+    fake_counts.copies++;
+    return RUNG_OK;
+}
+
 static int32_t load(void *self, struct rung_call *call, const struct rung_artifact *artifact,
                     struct rung_module **out, struct rung_fault *fault)
 {
@@ -124,7 +139,28 @@ static int32_t load(void *self, struct rung_call *call, const struct rung_artifa
         return RUNG_OK;
     }
     *out = calloc(1, sizeof **out);
+    (*out)->variable = (struct rung_buffer){sizeof fake_variable, (char *)fake_variable};
+    memset(fake_variable, 0, sizeof fake_variable);
     fake_counts.modules++;
+    return RUNG_OK;
+}
+
+static int32_t reset(void *self, struct rung_call *call, struct rung_module *m)
+{
+    (void)self, (void)call;
+    memset(m->variable.memory, 0, m->variable.bytes);
+    fake_counts.resets++;
+    return RUNG_OK;
+}
+
+static int32_t symbol(void *self, struct rung_call *call, struct rung_module *m, const char *name,
+                      struct rung_buffer **out, uint64_t *bytes)
+{
+    (void)self;
+    if (!fake_config.variable || strcmp(name, fake_config.variable) != 0)
+        return rung_fail(call->error, RUNG_ENOTFOUND, "", "no variable %s", name);
+    *out = &m->variable;
+    *bytes = m->variable.bytes;
     return RUNG_OK;
 }
 
@@ -146,6 +182,7 @@ static int32_t launch(void *self, struct rung_call *call, const struct rung_laun
                                               .grid_blocks = l->grid.x,
                                               .blocks = l->sample_blocks};
     fake_counts.launches++;
+    fake_last_launch = *l;
     for (int i = 0; i < 16 && fake_config.kernels[i].symbol; i++)
         if (strcmp(fake_config.kernels[i].symbol, l->kernel->symbol) == 0) {
             fake_config.kernels[i].run(&args, l, fault);
@@ -191,23 +228,15 @@ static int32_t event_elapsed(void *self, struct rung_call *call, struct rung_dev
     return RUNG_OK;
 }
 
-static const struct rung_device_ops device_ops = {.struct_size = sizeof device_ops,
-                                                  .info = info,
-                                                  .alloc = dev_alloc,
-                                                  .free = dev_free,
-                                                  .address = address,
-                                                  .map = map,
-                                                  .write = dev_write,
-                                                  .read = dev_read,
-                                                  .fill = dev_fill,
-                                                  .load = load,
-                                                  .unload = unload,
-                                                  .launch = launch,
-                                                  .sync = dev_sync,
-                                                  .event_new = event_new,
-                                                  .event_free = event_free,
-                                                  .event_record = event_record,
-                                                  .event_elapsed = event_elapsed};
+#define PLAIN_OPS                                                                                  \
+    .struct_size = sizeof(struct rung_device_ops), .info = info, .alloc = dev_alloc,               \
+    .free = dev_free, .address = address, .map = map, .write = dev_write, .read = dev_read,        \
+    .fill = dev_fill, .load = load, .unload = unload, .launch = launch, .sync = dev_sync,          \
+    .event_new = event_new, .event_free = event_free, .event_record = event_record,                \
+    .event_elapsed = event_elapsed
+static const struct rung_device_ops plain_ops = {PLAIN_OPS};
+static const struct rung_device_ops device_ops = {PLAIN_OPS, .reset = reset, .symbol = symbol,
+                                                  .copy = dev_copy};
 
 /* ---- The reference ---- */
 
@@ -217,6 +246,19 @@ static int32_t check(void *self, struct rung_call *call, const struct rung_task 
 {
     (void)self, (void)call, (void)task;
     return RUNG_OK;
+}
+
+/* Whether element i of y, which has the shape of x, is asked for. */
+static int in_box(const struct rung_tensor_view *x, const struct rung_region *regions, uint64_t i)
+{
+    for (uint32_t d = x->n_dims; regions && d-- > 0;) {
+        int64_t at = (int64_t)(i % (uint64_t)x->dims[d]);
+        i /= (uint64_t)x->dims[d];
+        if (!regions[0].skip || regions[1].skip || at < regions[1].start[d] ||
+            at >= regions[1].start[d] + regions[1].count[d])
+            return 0;
+    }
+    return 1;
 }
 
 static int32_t evaluate(void *self, struct rung_call *call, const struct rung_reference_request *r,
@@ -229,15 +271,20 @@ static int32_t evaluate(void *self, struct rung_call *call, const struct rung_re
         n *= (uint64_t)x->dims[d];
     if (n > 1 << 16 || n_out != 1)
         return rung_fail(call->error, RUNG_EUNSUPPORTED, "", "too large for the fake");
+    out[0].n = 0;
     for (uint64_t i = 0; i < n; i++) {
-        value_store[i] =
+        uint64_t to = out[0].n;
+        if (!fake_config.ignore_regions && !in_box(x, r->regions, i))
+            continue;
+        value_store[to] =
             fake_config.value ? fake_config.value[i] : 2.0 * ((const float *)x->data)[i] + 1;
-        bound_store[i] = fake_config.bound ? fake_config.bound[i] : 1e-6 * fabs(value_store[i]);
+        bound_store[to] = fake_config.bound ? fake_config.bound[i] : 1e-6 * fabs(value_store[to]);
+        out[0].n++;
     }
-    out[0].n = n;
     out[0].value = value_store;
     out[0].bound = bound_store;
     fake_counts.evaluations++;
+    fake_counts.regions += r->regions != NULL;
     fake_counts.reference_saw = x->data;
     return RUNG_OK;
 }
@@ -275,6 +322,14 @@ static const struct rung_factory device_factory = {.struct_size = sizeof device_
                                                    .ops = &device_ops,
                                                    .create = create,
                                                    .destroy = destroy};
+static const struct rung_factory plain_factory = {.struct_size = sizeof plain_factory,
+                                                  .thread_model = RUNG_SERIAL_INSTANCE,
+                                                  .kind = RUNG_KIND_DEVICE,
+                                                  .name = "plain",
+                                                  .summary = "plain",
+                                                  .ops = &plain_ops,
+                                                  .create = create,
+                                                  .destroy = destroy};
 static const struct rung_factory reference_factory = {.struct_size = sizeof reference_factory,
                                                       .thread_model = RUNG_PARALLEL,
                                                       .kind = RUNG_KIND_REFERENCE,
@@ -285,4 +340,5 @@ static const struct rung_factory reference_factory = {.struct_size = sizeof refe
                                                       .destroy = destroy};
 
 const struct rung_loaded fake_device_loaded = {.path = "fake", .factory = &device_factory};
+const struct rung_loaded fake_plain_loaded = {.path = "plain", .factory = &plain_factory};
 const struct rung_loaded fake_reference_loaded = {.path = "fake", .factory = &reference_factory};

@@ -28,13 +28,17 @@ struct fake_config {
         const char *symbol;
         fake_kernel run;
     } kernels[16];
+    /* The module's one variable, 16 floats of zero at load; NULL: none. */
+    const char *variable;
     /* What the reference answers; NULL: 2 x + 1 of the first input, bound 1e-6 |y|. */
     const double *value, *bound;
+    int ignore_regions;
 };
 
 struct fake_counts {
     int buffers, modules, events; /* live */
-    int allocs, launches, fills, evaluations, syncs;
+    int regions; /* evaluations of a box */
+    int allocs, launches, fills, evaluations, syncs, resets, copies;
     uint64_t unwritten_fills;
     uint64_t flushed;          /* bytes filled with one byte of 0 */
     const void *reference_saw; /* data of the first input at the last evaluation */
@@ -43,6 +47,13 @@ struct fake_counts {
 extern struct fake_config fake_config;
 extern struct fake_counts fake_counts;
 
-extern const struct rung_loaded fake_device_loaded, fake_reference_loaded;
+enum { FAKE_VARIABLE = 16 };
+/* The variable's memory, as kernels see it. */
+extern float fake_variable[FAKE_VARIABLE];
+/* The last launch's cluster and flags. */
+extern struct rung_launch fake_last_launch;
+
+/* plain: a device without reset, symbol and copy. */
+extern const struct rung_loaded fake_device_loaded, fake_plain_loaded, fake_reference_loaded;
 
 #endif

@@ -58,6 +58,12 @@ static void init_artifact(struct harness *h)
                                                   .size = layout[i].size,
                                                   .alignment = layout[i].size};
     h->artifact = (struct rung_artifact){.struct_size = sizeof h->artifact, .kernels = h->kernels};
+    h->symbol = (struct rung_symbol){.struct_size = sizeof h->symbol,
+                                     .expression = "ns::c_w",
+                                     .symbol = "_ZN2ns3c_wE",
+                                     .bytes = sizeof fake_variable};
+    h->artifact.symbols = &h->symbol;
+    h->artifact.n_symbols = fake_config.variable != NULL;
     for (int i = 0; i < 16 && fake_config.kernels[i].symbol; i++) {
         const char *symbol = fake_config.kernels[i].symbol;
         bool temp = strncmp(symbol, "temp_", 5) == 0; /* these take the scratch buffer too */
@@ -91,6 +97,13 @@ void harness_init(struct harness *h, uint32_t y_dtype)
     h->info.struct_size = sizeof h->info;
     RUNG_INVOKE(status, h->device, struct rung_device_ops, info, &h->call, &h->info);
     assert_int_equal(status, RUNG_OK);
+}
+
+void harness_plain(struct harness *h)
+{
+    rung_instance_free(h->device);
+    assert_int_equal(
+        rung_instance_new(&fake_plain_loaded, NULL, "plain", "/", NULL, &h->device, &h->error), 0);
 }
 
 void harness_open(struct harness *h, const char *plan)

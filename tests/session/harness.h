@@ -26,10 +26,13 @@ struct harness {
     const struct rung_session *session;
     struct rung_fault load_fault;
     uint64_t memory_limit;
+    struct rung_symbol symbol; /* of the artifact, where fake_config.variable is set */
 };
 
 /* Sets everything but the session; fake_config must hold the kernels. dtype is that of y. */
 void harness_init(struct harness *h, uint32_t y_dtype);
+/* From now on the device is one without reset, symbol and copy. */
+void harness_plain(struct harness *h);
 /* Opens a session for a plan given as `//@` lines. */
 void harness_open(struct harness *h, const char *plan);
 /* One run of n elements; ends the test when the host fails. */

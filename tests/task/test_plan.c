@@ -85,9 +85,24 @@ static const struct {
     {"", "k.cu:1: the source has no launch"},
     {"int x;\n", "no launch"},
     {"//@ lunch k\n" LAUNCH, "k.cu:1: unknown directive 'lunch'; did you mean 'launch'?"},
-    {"//@ dance\n" LAUNCH, "the directives are tune, where, temp, zero, launch"},
-    {"//@ symbol c\n" LAUNCH, "'symbol' is not supported by this version"},
-    {"//@ tensormap m\n" LAUNCH, "not supported by this version"},
+    {"//@ dance\n" LAUNCH, "the directives are tune, where, temp, zero, symbol, launch"},
+    {"//@ cluster 2\n" LAUNCH, "it stands in the launch line"},
+    {"//@ tensormap m\n" LAUNCH, "'tensormap' is not supported by this version"},
+    {"//@ symbol\n" LAUNCH, "write symbol NAME = TENSOR"},
+    {"//@ symbol c\n" LAUNCH, "write symbol NAME = TENSOR"},
+    {"//@ symbol c =\n" LAUNCH, "write symbol NAME = TENSOR"},
+    {"//@ symbol 1c = x\n" LAUNCH, "write symbol NAME = TENSOR"},
+    {"//@ symbol c[4] = x\n" LAUNCH, "write symbol NAME = TENSOR"},
+    {"//@ symbol c = q\n" LAUNCH, "symbol c: \"q\" is no tensor or temp"},
+    {"//@ symbol c = rows\n" LAUNCH, "symbol c: \"rows\" is no tensor or temp"},
+    {"//@ symbol c = x * 2\n" LAUNCH, "symbol c \"x * 2\": a pointer is a tensor or temp"},
+    {"//@ symbol c = x + y\n" LAUNCH, "'y' is a tensor or temp, not a number"},
+    {"//@ symbol c = x + 0.5\n" LAUNCH, "must be an integer"},
+    {"//@ symbol c = x count\n" LAUNCH, "count \"\""},
+    {"//@ symbol c = x count 1.5\n" LAUNCH, "count \"1.5\" must be an integer"},
+    {"//@ symbol c = x count rws\n" LAUNCH, "did you mean 'rows'?"},
+    {"//@ symbol c = x when=(rws)\n" LAUNCH, "did you mean 'rows'?"},
+    {"//@ symbol c = count 4\n" LAUNCH, "is no tensor or temp"},
     {"//@ tune\n" LAUNCH, "can't name a tune"},
     {"//@ tune T\n" LAUNCH, "write tune NAME ="},
     {"//@ tune T =\n" LAUNCH, "1 to 64 integers"},
@@ -114,16 +129,16 @@ static const struct {
     {"//@ launch k block=(1) args=(x)\n", "lacks grid"},
     {"//@ launch k grid=(1) args=(x)\n", "lacks block"},
     {"//@ launch k grid=(1) block=(1)\n", "lacks args"},
-    {"//@ launch k grid=(1) block=(1) args=()\n", "1 to 64 items"},
     {"//@ launch k grid=() block=(1) args=(x)\n", "one to three"},
     {"//@ launch k grid=(1,1,1,1) block=(1) args=(x)\n", "one to three"},
     {"//@ launch k grid=(1) grid=(1) block=(1) args=(x)\n", "'grid=' stands twice"},
     {"//@ launch k gird=(1) block=(1) args=(x)\n", "did you mean 'grid='?"},
-    {"//@ launch k cluster=(2) grid=(1) block=(1) args=(x)\n", "'cluster' is not supported"},
-    {"//@ launch k cooperative grid=(1) block=(1) args=(x)\n",
-     "'cooperative' is not supported"},
-    {"//@ launch k grid=(1) block=(1) args=(x) cooperative\n",
-     "'cooperative' is not supported"},
+    {"//@ launch k cluster=(2,1,1,1) grid=(1) block=(1) args=(x)\n", "cluster=(2,1,1,1) must be"},
+    {"//@ launch k cluster=(0.5) grid=(1) block=(1) args=(x)\n", "cluster \"0.5\" must be"},
+    {"//@ launch k cooperative=maybe grid=(1) block=(1) args=(x)\n",
+     "write the word cooperative alone"},
+    {"//@ launch k cooperativ grid=(1) block=(1) args=(x)\n", "expected a key"},
+    {"//@ launch k cooperatives=1 grid=(1) block=(1) args=(x)\n", "did you mean 'cooperative='?"},
     {"//@ launch k(1) grid=(1) block=(1) args=(x)\n", "expected a key"},
     {"//@ launch k grid=(1) block=(1) args=x\n", "list in parentheses"},
     {"//@ launch k grid=(1) block=(1) args=(x, q)\n", "unknown name 'q'"},
@@ -141,6 +156,62 @@ static const struct {
     {"//@ launch k \\\nint x;\n", "does not start with //@"},
     {"//@ launch k \\", "no //@ line follows"},
 };
+
+static void symbols_clusters_and_grid_barriers_are_read(void **state)
+{
+    (void)state;
+    const char *problem;
+    uint32_t n;
+    const struct rung_plan *p =
+        parse("//@ temp w f32 [cols]\n"
+              "//@ launch fill cooperative grid=(1) block=(32) args=()\n"
+              "//@ symbol ns::c_w = w + cols / 2 count min(cols / 2, 64) when=(rows > 1) // part\n"
+              "//@ symbol c_x=x count=(4)\n"
+              "//@ symbol ns::c_w = y\n"
+              "//@ launch k cluster=(2, rows) args=(x) grid=(8, rows) cooperative block=(32)\n"
+              "//@ launch k cooperative=(true) grid=(8) block=(32) args=(x) when=(rows) "
+              "cooperative=0\n",
+              &problem);
+    assert_null(p);
+    support_contains(problem, "'cooperative=' stands twice");
+    p = parse("//@ temp w f32 [cols]\n"
+              "//@ launch fill cooperative grid=(1) block=(32) args=()\n"
+              "//@ symbol ns::c_w = w + cols / 2 count min(cols / 2, 64) when=(rows > 1) // part\n"
+              "//@ symbol c_x=x count=(4)\n"
+              "//@ symbol ns::c_w = y\n"
+              "//@ launch k cluster=(2, rows) args=(x) grid=(8, rows) cooperative block=(32)\n",
+              &problem);
+    if (!p)
+        fail_msg("%s", problem);
+    assert_int_equal(p->n_steps, 5);
+    assert_int_equal(p->steps[0].n_args, 0);
+    assert_int_equal(p->steps[0].flags, RUNG_STEP_COOPERATIVE);
+    assert_null(p->steps[0].cluster[0].text);
+    const struct rung_step *s = &p->steps[1];
+    assert_int_equal(s->kind, RUNG_STEP_SYMBOL);
+    assert_int_equal(s->line, 3);
+    assert_string_equal(s->symbol, "ns::c_w");
+    assert_int_equal(s->target_kind, RUNG_ARG_TEMP);
+    assert_string_equal(s->offset.text + strspn(s->offset.text, " "), "cols / 2");
+    assert_string_equal(s->count.text, "min(cols / 2, 64)");
+    assert_string_equal(s->when.text, "(rows > 1)");
+    assert_string_equal(p->steps[2].count.text, "(4)");
+    assert_null(p->steps[2].offset.text);
+    assert_null(p->steps[3].count.text);
+    assert_int_equal(p->steps[3].target_kind, RUNG_ARG_TENSOR);
+    s = &p->steps[4];
+    assert_int_equal(s->flags, RUNG_STEP_COOPERATIVE);
+    assert_string_equal(s->cluster[0].text, "2");
+    assert_string_equal(s->cluster[1].text, "rows");
+    const char *const *symbols = rung_plan_symbols(arena, p, &n);
+    assert_int_equal(n, 2);
+    assert_string_equal(symbols[0], "ns::c_w");
+    assert_string_equal(symbols[1], "c_x");
+    p = parse("//@ launch k grid=(1) block=(1) cooperative=false args=(x)\n", &problem);
+    assert_int_equal(p->steps[0].flags, 0);
+    rung_plan_symbols(arena, p, &n);
+    assert_int_equal(n, 0);
+}
 
 static void wrong_lines_say_what_and_where(void **state)
 {
@@ -329,6 +400,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_right_plan_is_read_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(symbols_clusters_and_grid_barriers_are_read, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(wrong_lines_say_what_and_where, setup, teardown),
         cmocka_unit_test_setup_teardown(faults_are_told_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(comments_end_lines_only_where_they_can_be_nothing_else,

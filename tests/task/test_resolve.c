@@ -74,6 +74,33 @@ static void everything_is_evaluated(void **state)
     assert_int_equal(s->args[6].i, 132);
 }
 
+static void symbols_and_clusters_are_evaluated(void **state)
+{
+    (void)state;
+    const char *problem;
+    const struct rung_resolved_plan *r =
+        resolve("//@ temp t f16 [rows]\n//@ symbol c = t\n//@ symbol c = x + cols count 8\n"
+                "//@ symbol d = t when=(rows < 0)\n"
+                "//@ launch k grid=(rows, 4) block=(32) cluster=(2, 4) cooperative args=()\n"
+                "//@ launch k grid=(rows - 100) block=(32) cluster=(2) args=()\n",
+                100, 64, &problem);
+    if (!r)
+        fail_msg("%s", problem);
+    assert_int_equal(r->n_steps, 3);
+    assert_int_equal(r->steps[0].kind, RUNG_STEP_SYMBOL);
+    assert_string_equal(r->steps[0].symbol, "c");
+    assert_int_equal(r->steps[0].count, 100);
+    assert_int_equal(r->steps[1].offset, 64);
+    assert_int_equal(r->steps[1].count, 8);
+    assert_int_equal(r->steps[1].target_kind, RUNG_ARG_TENSOR);
+    assert_int_equal(r->steps[2].cluster.x, 2);
+    assert_int_equal(r->steps[2].cluster.y, 4);
+    assert_int_equal(r->steps[2].cluster.z, 1);
+    assert_int_equal(r->steps[2].flags, RUNG_STEP_COOPERATIVE);
+    r = resolve("//@ launch k grid=(rows) block=(32) args=()\n", 100, 64, &problem);
+    assert_int_equal(r->steps[0].cluster.x + r->steps[0].cluster.y + r->steps[0].cluster.z, 0);
+}
+
 static void limits_are_told_with_their_line(void **state)
 {
     (void)state;
@@ -102,6 +129,19 @@ static void limits_are_told_with_their_line(void **state)
          "2^38 bytes"},
         {"//@ temp t f64 [9223372036854775807]\n//@ launch k grid=(1) block=(1) args=(x)\n",
          "2^38 bytes"},
+        {"//@ launch k grid=(16) block=(1) cluster=(0) args=(x)\n", "has 0 blocks"},
+        {"//@ launch k grid=(32) block=(1) cluster=(32) args=(x)\n", "cluster.x"},
+        {"//@ launch k grid=(32, 2) block=(1) cluster=(16, 2) args=(x)\n", "has 32 blocks"},
+        {"//@ launch k grid=(rows + 1) block=(1) cluster=(2) args=(x)\n",
+         "the grid (101, 1, 1) is no multiple of the cluster (2, 1, 1)"},
+        {"//@ symbol c = x + 6401\n//@ launch k grid=(1) block=(1) args=(x)\n",
+         "symbol c: offset \"6401\" is 6401, outside the 6400 elements"},
+        {"//@ symbol c = x + (0 - 1)\n//@ launch k grid=(1) block=(1) args=(x)\n", "outside"},
+        {"//@ symbol c = x + 6400 count 1\n//@ launch k grid=(1) block=(1) args=(x)\n",
+         "count \"1\" is 1, but 0 of the 6400"},
+        {"//@ symbol c = x count 0 - 1\n//@ launch k grid=(1) block=(1) args=(x)\n", "is -1"},
+        {"//@ symbol c = x count 1 / (rows - 100)\n//@ launch k grid=(1) block=(1) args=(x)\n",
+         "line 1: count \"1 / (rows - 100)\""},
         {"//@ tune T = 0\n//@ launch k<1 / T> grid=(1) block=(1) args=(x)\n", "template argument"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -155,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(everything_is_evaluated, setup, teardown),
+        cmocka_unit_test_setup_teardown(symbols_and_clusters_are_evaluated, setup, teardown),
         cmocka_unit_test_setup_teardown(limits_are_told_with_their_line, setup, teardown),
         cmocka_unit_test_setup_teardown(resolved_launches_obey_the_limits, setup, teardown),
     };

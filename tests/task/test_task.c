@@ -1,6 +1,7 @@
 /* Task files: what a right one becomes, and every fault at its place. */
 #include "task/task_common.h"
 
+#include "base/json.h"
 #include "base/status.h"
 
 #include <stdio.h>
@@ -126,59 +127,97 @@ static void the_contract_names_everything(void **state)
     support_contains(text, "rows=4096 cols=1024 (weight 2)");
 }
 
+static void what_plugins_do_not_see_is_kept(void **state)
+{
+    (void)state;
+    const char *json = softmax_with(arena, "\"bench\": {",
+                                    "\"bench\": { \"baselines\": [\"torch\", \"cudnn\"],"
+                                    "\"flops\": \"5 * rows * cols\", \"bytes\": 1.5e9,");
+    struct rung_diags diags = {0};
+    struct rung_task_rest rest;
+    struct rung_error err = rung_error_init();
+    cJSON *tree = rung_json_parse(json, strlen(json));
+    const struct rung_node *root = rung_node_from_json(arena, tree, NULL, "task.json");
+    const struct rung_task *t = rung_task_read_all(arena, root, &rest, &diags);
+    assert_non_null(t);
+    assert_string_equal(rest.baselines[1], "cudnn");
+    assert_null(rest.baselines[2]);
+    assert_string_equal(rung_node_get(rest.reference, "plugin")->s, "ops");
+    double v = 0;
+    assert_int_equal(rung_task_amount_at(t, &rest.flops, t->bench[0].dims, &v, &err), RUNG_OK);
+    assert_true(v == 5.0 * 4096 * 1024);
+    assert_int_equal(rung_task_amount_at(t, &rest.bytes, t->bench[0].dims, &v, &err), RUNG_OK);
+    assert_true(v == 1.5e9);
+    rest.flops.given = false;
+    assert_int_equal(rung_task_amount_at(t, &rest.flops, t->bench[0].dims, &v, &err), RUNG_OK);
+    assert_true(v == 1.5e9);
+    cJSON_Delete(tree);
+}
+
+static const struct {
+    const char *from, *to, *want;
+} wrong[] = {
+    {"\"name\": \"softmax\",", "", "the task lacks 'name'"},
+    {"\"name\": \"softmax\"", "\"name\": \"../x\"", "the name \"../x\""},
+    {"\"rows\": 64", "\"rows\": \"64 +\"", "the expression ends"},
+    {"\"rows\": 64", "\"rows\": true", "dim 'rows' must be an integer"},
+    {"\"rows\": 64", "\"weight\": 64", "can't be named 'weight'"},
+    {"\"rows\": 64", "\"sm_count\": 64", "can't name a dim"},
+    {"\"rows\": 64", "\"rows\": -4", "at least 1"},
+    {"\"rows\": 64", "\"rows\": {\"value\":4,\"expr\":\"4\"}", "either 'value' or 'expr'"},
+    {"\"rows\": 64", "\"rows\": {\"value\":4,\"multiple\":2}", "did you mean 'multiple_of'?"},
+    {"\"cols / 4\"", "\"colls / 4\"", "did you mean 'cols'?"},
+    {"\"cols / 4\"", "\"cols / 4.0\"", "not an integer"},
+    {"\"name\": \"shift\"", "\"name\": \"scale\"", "'scale' stands twice"},
+    {"\"name\": \"shift\"", "\"name\": \"x\"", "'x' stands twice"},
+    {"\"dtype\": \"i64\"", "\"dtype\": \"f32\"", "'dtype' can't be \"f32\"; it is one of i64, f64"},
+    {"\"value\": 3", "\"value\": 3.5", "'value' must be an integer"},
+    {"\"role\": \"output\"", "\"role\": \"out\"", "it is one of input, output, inout, weight"},
+    {"\"role\": \"output\"", "\"role\": \"input\"", "at least one tensor with role"},
+    {"\"shape\": \"rows, cols\", ", "", "a tensor lacks 'shape'"},
+    {"\"shape\": \"rows, cols\"", "\"shape\": \"rows, (cols\"", "parentheses"},
+    {"\"shape\": \"rows, cols\"", "\"shape\": \"1,1,1,1,1,1,1,1,1\"", "at most 8 axes"},
+    {"\"shape\": \"rows, cols\"", "\"shape\": \"rows - 65\"", "below zero"},
+    {"\"shape\": \"rows, cols\"", "\"shape\": \"rows, scale\"", "unknown name 'scale'"},
+    {"\"shape\": \"rows, cols\"", "\"shape\": \"1099511627777\"", "2^40"},
+    {"\"fill\": \"normal\"", "\"fill\": \"normall\"", "did you mean \"normal\"?"},
+    {"\"fill\": \"normal\"", "\"align\": 48", "power of two"},
+    {"\"fill\": \"normal\"", "\"filll\": \"normal\"", "did you mean 'fill'?"},
+    {"\"role\": \"output\"", "\"role\": \"output\", \"fill\": \"ones\"", "an output has no fill"},
+    {"\"plugin\": \"ops\", ", "", "reference lacks 'plugin'"},
+    {"\"precision\": \"fp32\"", "\"precision\": \"fp23\"", "tf32"},
+    {"\"rows\": 7", "\"rows\": 0", "at these dims, dim 'rows' is 0"},
+    {"\"rows\": 7", "\"cols4\": 7", "is derived"},
+    {"\"rows\": 7", "\"rowz\": 7", "did you mean 'rows'?"},
+    {"\"rows\": 7", "\"rows\": 7.5", "must be an integer"},
+    {"\"rows\": 4096", "\"rows\": 99999999999", "2^40"},
+    {"\"weight\": 2.0", "\"weight\": 0", "between 1e-09"},
+    {"\"bench\": {", "\"bench\": { \"baseline\": [\"torch\"],",
+     "bench has no setting 'baseline'; did you mean 'baselines'?"},
+    {"\"bench\": {", "\"bench\": { \"baselines\": [5],", "'baselines' must hold strings"},
+    {"\"bench\": {", "\"bench\": { \"baselines\": [\"\"],", "an empty name"},
+    {"\"bench\": {", "\"bench\": { \"baselines\": [\"a\", \"a\"],", "names \"a\" twice"},
+    {"\"bench\": {", "\"bench\": { \"flops\": true,", "'flops' must be a number or an expr"},
+    {"\"bench\": {", "\"bench\": { \"flops\": \"2 * rowz\",", "did you mean 'rows'?"},
+    {"\"bench\": {", "\"bench\": { \"bytes\": 0,", "'bytes': it is 0, but it must be above 0"},
+    {"\"bench\": {", "\"bench\": { \"bytes\": \"rows / (rows - 8)\",", "zero"},
+    {"\"role\": \"output\"", "\"role\": \"output\", \"strides\": \"1, rows\"",
+     "tensors are row-major and dense"},
+    {"\"plugin\": \"ops\"", "\"plugin\": \"\"", "'plugin' is empty"},
+    {"\"plugin\": \"ops\"", "\"plugin\": \"ops\", \"graph\": 5, \"x\": \"\"",
+     "'graph' must be a string"},
+    {"\"bench\": {", "\"bench\": 5, \"chek\": {", "did you mean 'check'?"},
+    {"\"extra\": [", "\"extra\": [ 5,", "must hold groups"},
+};
+
 static void every_fault_is_told(void **state)
 {
     (void)state;
-    static const struct {
-        const char *from, *to, *want;
-    } cases[] = {
-        {"\"name\": \"softmax\",", "", "the task lacks 'name'"},
-        {"\"name\": \"softmax\"", "\"name\": \"../x\"", "the name \"../x\""},
-        {"\"rows\": 64", "\"rows\": \"64 +\"", "the expression ends"},
-        {"\"rows\": 64", "\"rows\": true", "dim 'rows' must be an integer"},
-        {"\"rows\": 64", "\"weight\": 64", "can't be named 'weight'"},
-        {"\"rows\": 64", "\"sm_count\": 64", "can't name a dim"},
-        {"\"rows\": 64", "\"rows\": -4", "at least 1"},
-        {"\"rows\": 64", "\"rows\": {\"value\":4,\"expr\":\"4\"}", "either 'value' or 'expr'"},
-        {"\"rows\": 64", "\"rows\": {\"value\":4,\"multiple\":2}", "did you mean 'multiple_of'?"},
-        {"\"cols / 4\"", "\"colls / 4\"", "did you mean 'cols'?"},
-        {"\"cols / 4\"", "\"cols / 4.0\"", "not an integer"},
-        {"\"name\": \"shift\"", "\"name\": \"scale\"", "'scale' stands twice"},
-        {"\"name\": \"shift\"", "\"name\": \"x\"", "'x' stands twice"},
-        {"\"dtype\": \"i64\"", "\"dtype\": \"f32\"",
-         "'dtype' can't be \"f32\"; it is one of i64, f64"},
-        {"\"value\": 3", "\"value\": 3.5", "'value' must be an integer"},
-        {"\"role\": \"output\"", "\"role\": \"out\"", "it is one of input, output, inout, weight"},
-        {"\"role\": \"output\"", "\"role\": \"input\"", "at least one tensor with role"},
-        {"\"shape\": \"rows, cols\", ", "", "a tensor lacks 'shape'"},
-        {"\"shape\": \"rows, cols\"", "\"shape\": \"rows, (cols\"", "parentheses"},
-        {"\"shape\": \"rows, cols\"", "\"shape\": \"1,1,1,1,1,1,1,1,1\"", "at most 8 axes"},
-        {"\"shape\": \"rows, cols\"", "\"shape\": \"rows - 65\"", "below zero"},
-        {"\"shape\": \"rows, cols\"", "\"shape\": \"rows, scale\"", "unknown name 'scale'"},
-        {"\"shape\": \"rows, cols\"", "\"shape\": \"1099511627777\"", "2^40"},
-        {"\"fill\": \"normal\"", "\"fill\": \"normall\"", "did you mean \"normal\"?"},
-        {"\"fill\": \"normal\"", "\"align\": 48", "power of two"},
-        {"\"fill\": \"normal\"", "\"filll\": \"normal\"", "did you mean 'fill'?"},
-        {"\"role\": \"output\"", "\"role\": \"output\", \"fill\": \"ones\"",
-         "an output has no fill"},
-        {"\"plugin\": \"ops\", ", "", "reference lacks 'plugin'"},
-        {"\"precision\": \"fp32\"", "\"precision\": \"fp23\"", "tf32"},
-        {"\"rows\": 7", "\"rows\": 0", "at these dims, dim 'rows' is 0"},
-        {"\"rows\": 7", "\"cols4\": 7", "is derived"},
-        {"\"rows\": 7", "\"rowz\": 7", "did you mean 'rows'?"},
-        {"\"rows\": 7", "\"rows\": 7.5", "must be an integer"},
-        {"\"rows\": 4096", "\"rows\": 99999999999", "2^40"},
-        {"\"weight\": 2.0", "\"weight\": 0", "between 1e-09"},
-        {"\"bench\": {", "\"bench\": { \"baselines\": [\"torch\"],",
-         "bench has no setting 'baselines'"},
-        {"\"bench\": {", "\"bench\": 5, \"chek\": {", "did you mean 'check'?"},
-        {"\"extra\": [", "\"extra\": [ 5,", "must hold groups"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const char *faults;
-        if (task_of_json(arena, softmax_with(arena, cases[i].from, cases[i].to), &faults))
-            fail_msg("%s was accepted", cases[i].to);
-        support_contains(faults, cases[i].want);
+        if (task_of_json(arena, softmax_with(arena, wrong[i].from, wrong[i].to), &faults))
+            fail_msg("%s was accepted", wrong[i].to);
+        support_contains(faults, wrong[i].want);
         assert_memory_equal(faults, "task.json: ", 11);
     }
 }
@@ -209,6 +248,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(elements_saturate, setup, teardown),
         cmocka_unit_test_setup_teardown(precision_follows_the_outputs, setup, teardown),
         cmocka_unit_test_setup_teardown(the_contract_names_everything, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_plugins_do_not_see_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(every_fault_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(many_faults_are_told_at_once, setup, teardown),
     };

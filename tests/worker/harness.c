@@ -42,17 +42,17 @@ static void make_task(struct harness *h, const char *graph)
 
 static void make_pipeline(struct harness *h)
 {
+    static const char *const on_cuda[] = {"cuda", NULL};
     h->devices[0] = (struct rung_stage){.name = "absent", .plugin = "absent"};
     h->devices[1] = (struct rung_stage){.name = "null", .plugin = "null"};
     h->timers[0] = (struct rung_stage){.name = "events", .plugin = "events"};
     h->timers[1] = (struct rung_stage){.name = "fake", .plugin = "fake"};
-    h->rungs[0] =
-        (struct rung_stage){.name = "first",
-                            .plugin = "marker",
-                            .settings = node_of(h->arena, "{\"plugin\":\"marker\","
-                                                          "\"name\":\"first\",\"word\":\"none\"}")};
+    h->rungs[0] = (struct rung_stage){.name = "first",
+                                      .plugin = "marker",
+                                      .settings = node_of(h->arena, "{\"word\":\"none\"}")};
     h->rungs[1] = (struct rung_stage){.name = "marker", .plugin = "marker"};
-    h->rungs[2] = (struct rung_stage){.name = "elsewhere", .plugin = "marker", .on = "cuda"};
+    h->rungs[2] =
+        (struct rung_stage){.name = "elsewhere", .plugin = "marker", .on_devices = on_cuda};
     h->workers[0] = (struct rung_worker_spec){.rung = harness_main, .device = "auto", .count = 1};
     h->dirs[0] = harness_plugins;
     h->pipeline =

@@ -91,6 +91,18 @@ static void a_crash_is_the_candidates_and_named(void **state)
     cJSON_Delete(o.report);
 }
 
+static void a_check_that_breaks_by_itself_says_nothing_of_the_kernel(void **state)
+{
+    (void)state;
+    struct rung_outcome o = judge("check-crash", RUNG_INCONCLUSIVE, "internal");
+    support_contains(o.message, "in marker; no kernel was running: the check itself is at fault");
+    assert_string_equal(rung_json_text(harness_rung(&o, 1), "status", ""), "error");
+    cJSON_Delete(o.report);
+    o = judge("check-hang", RUNG_INCONCLUSIVE, "internal");
+    support_contains(o.message, "the check itself, between two runs of the kernel");
+    cJSON_Delete(o.report);
+}
+
 static void deaths_that_prove_nothing_are_inconclusive(void **state)
 {
     (void)state;
@@ -264,6 +276,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_crash_is_the_candidates_and_named, setup, teardown),
         cmocka_unit_test_setup_teardown(deaths_that_prove_nothing_are_inconclusive, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_check_that_breaks_by_itself_says_nothing_of_the_kernel,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(what_hangs_is_killed_at_its_deadline, setup, teardown),
         cmocka_unit_test_setup_teardown(printing_does_not_reach_the_protocol, setup, teardown),
         cmocka_unit_test_setup_teardown(a_lost_device_gets_a_fresh_executor, setup, teardown),

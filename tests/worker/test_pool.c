@@ -193,6 +193,55 @@ static void many_threads_share_the_workers(void **state)
     assert_int_equal(rung_pool_size(h->pool), 1);
 }
 
+static const char *detail(const struct rung_outcome *o, int rung)
+{
+    return rung_json_text(harness_rung(o, rung), "detail", "");
+}
+
+/* The pool's own device is that of the first entry, however fast the others start. */
+static void unlike_workers_serve_only_who_asks_for_their_device(void **state)
+{
+    (void)state;
+    static const char *const on_twin[] = {"cuda", "twin", NULL};
+    struct harness *mine = harness_new();
+    struct rung_error err = rung_error_init();
+    struct rung_outcome o;
+    mine->workers[1] = mine->workers[0];
+    mine->workers[0].device = "null";
+    mine->workers[1].device = "twin";
+    mine->pipeline.n_workers = 2;
+    mine->rungs[1].when = RUNG_WHEN_BEST;
+    mine->rungs[2].on_devices = on_twin;
+    harness_start(mine);
+    assert_string_equal(rung_pool_plugin(mine->pool), "null");
+    assert_true(rung_pool_has(mine->pool, "twin") && !rung_pool_has(mine->pool, "cuda"));
+    for (int i = 0; i < 8; i++) {
+        o = harness_judge(mine, "good");
+        support_contains(detail(&o, 1), "for the best candidates only");
+        support_contains(detail(&o, 2), "it runs on cuda, twin only; this worker has null");
+        cJSON_Delete(o.report);
+    }
+    struct rung_job job = {.label = "twin",
+                           .bundle = harness_bundle(mine->arena, "good"),
+                           .stages = RUNG_STAGE_CHECK,
+                           .device = "twin"};
+    assert_int_equal(rung_pool_run(mine->pool, &job, mine->arena, &o, &err), RUNG_OK);
+    support_contains(detail(&o, 0), "another device judges it");
+    assert_string_equal(rung_json_text(harness_rung(&o, 2), "status", ""), "pass");
+    cJSON_Delete(o.report);
+    job = (struct rung_job){.label = "best",
+                            .bundle = job.bundle,
+                            .stages = RUNG_STAGE_CHECK,
+                            .occasions = 1u << RUNG_WHEN_BEST};
+    assert_int_equal(rung_pool_run(mine->pool, &job, mine->arena, &o, &err), RUNG_OK);
+    support_contains(detail(&o, 0), "it was passed before");
+    assert_string_equal(rung_json_text(harness_rung(&o, 1), "status", ""), "pass");
+    cJSON_Delete(o.report);
+    job.device = "cuda";
+    assert_int_equal(rung_pool_run(mine->pool, &job, mine->arena, &o, &err), RUNG_EUNAVAILABLE);
+    harness_free(mine);
+}
+
 static void two_workers_behind_a_prefix(void **state)
 {
     (void)state;
@@ -237,6 +286,7 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(large_bundles_travel_in_chunks, setup, teardown),
         cmocka_unit_test_setup_teardown(many_threads_share_the_workers, setup, teardown),
+        cmocka_unit_test(unlike_workers_serve_only_who_asks_for_their_device),
         cmocka_unit_test(two_workers_behind_a_prefix),
         cmocka_unit_test(the_pool_waits_for_nobody_when_cancelled),
     };

@@ -167,7 +167,8 @@ static void make_ready(void)
 }
 
 static const char job[] =
-    "{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":3,\"bundle\":{\"language\":\"cuda\","
+    "{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":3,\"occasions\":1,\"bundle\":{\"language\":"
+    "\"cuda\","
     "\"entry\":0,"
     "\"files\":[{\"path\":\"k.cu\",\"text\":\"//@ launch k grid=(1) block=(32) args=(x, y)\\n"
     "// marker: %s\\n\"}]}}";
@@ -255,11 +256,12 @@ static void broken_chunks_and_jobs_are_refused(void **state)
     (void)state;
     static const char *const bad[] = {
         "{\"t\":\"blob\",\"sha256\":\"ab\",\"offset\":0,\"total\":1,\"data\":\"!\"}",
-        "{\"t\":\"job\",\"id\":-1,\"label\":\"l\",\"stages\":1,\"bundle\":{}}",
-        "{\"t\":\"job\",\"id\":1,\"label\":7,\"stages\":1,\"bundle\":{}}",
-        "{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":99,\"bundle\":{}}",
-        "{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":1}",
-        "{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":1,\"bundle_sha256\":\"zz\"}",
+        "{\"t\":\"job\",\"id\":-1,\"label\":\"l\",\"stages\":1,\"occasions\":1,\"bundle\":{}}",
+        "{\"t\":\"job\",\"id\":1,\"label\":7,\"stages\":1,\"occasions\":1,\"bundle\":{}}",
+        "{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":99,\"occasions\":1,\"bundle\":{}}",
+        "{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":1,\"occasions\":1}",
+        "{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":1,\"occasions\":1,\"bundle_sha256\":"
+        "\"zz\"}",
         "{\"t\":\"result\"}",
         "{\"t\":\"ready\"}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -11,6 +11,11 @@
 extern "C" {
 #endif
 
+/* rung_factory.capabilities of a backend. */
+enum rung_llm_capability {
+    RUNG_LLM_FREE = 1u << 0, /* its replies cost nothing: files, people, a built-in catalog */
+};
+
 enum rung_part_kind {
     RUNG_PART_TEXT = 1,
     RUNG_PART_TOOL_CALL = 2,   /* id, name, text = JSON arguments */

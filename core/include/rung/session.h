@@ -28,6 +28,11 @@ enum rung_run_flag {
      * hold nothing of the task, and the launches queue up behind it (device must have MEASURES).
      */
     RUNG_RUN_COLD = 1u << 4,
+    /*
+     * Variables of module scope keep what the run before left in them. Without it they are what the
+     * code says at the start of each run (not of each repeat), where the device has `reset`.
+     */
+    RUNG_RUN_KEEP_STATE = 1u << 5,
 };
 
 /*

@@ -361,6 +361,7 @@ static const struct rung_llm_ops ops = {.struct_size = sizeof ops, .complete = c
 static const struct rung_factory factory = {
     .struct_size = sizeof factory,
     .thread_model = RUNG_PARALLEL,
+    .capabilities = RUNG_LLM_FREE,
     .kind = RUNG_KIND_LLM,
     .name = "mailbox",
     .summary = "Leaves prompts in a folder and waits for replies to be put there.",

@@ -102,6 +102,7 @@ static const struct rung_llm_ops ops = {.struct_size = sizeof ops, .complete = c
 static const struct rung_factory factory = {
     .struct_size = sizeof factory,
     .thread_model = RUNG_PARALLEL,
+    .capabilities = RUNG_LLM_FREE,
     .kind = RUNG_KIND_LLM,
     .name = "replay",
     .summary = "Serves recorded replies by request key.",

@@ -1,7 +1,10 @@
 /* A device whose launches do nothing; its buffers are host memory. */
 #include "fake.h"
 #include <rung/device.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 struct rung_buffer {
     uint64_t bytes;
@@ -9,7 +12,8 @@ struct rung_buffer {
 };
 
 struct rung_module {
-    uint32_t refuse;
+    char *text; /* the code: markers are in it */
+    uint32_t launches;
 };
 
 static int32_t info(void *self, struct rung_call *call, struct rung_device_info *out)
@@ -89,6 +93,24 @@ static int32_t dev_fill(void *self, struct rung_call *call, struct rung_buffer *
     return RUNG_OK;
 }
 
+/* What a kernel does to the process that runs it. */
+static void misbehave(const char *text)
+{
+    struct timespec moment = {100, 0};
+    static const char noise[] = "noise\n{\"t\":\"bye\"}\n";
+    if (fake_marked(text, "crash"))
+        raise(SIGSEGV);
+    if (fake_marked(text, "hang"))
+        nanosleep(&moment, NULL);
+    if (fake_marked(text, "exit"))
+        _exit(7);
+    if (fake_marked(text, "killed"))
+        raise(SIGKILL);
+    for (int i = 0; fake_marked(text, "print") && i < 100000; i++)
+        if (write(STDOUT_FILENO, noise, sizeof noise - 1) < 0)
+            _exit(9);
+}
+
 static int32_t load(void *self, struct rung_call *call, const struct rung_artifact *artifact,
                     struct rung_module **out, struct rung_fault *fault)
 {
@@ -100,12 +122,17 @@ static int32_t load(void *self, struct rung_call *call, const struct rung_artifa
         return RUNG_OK;
     }
     *out = malloc(sizeof **out);
-    return *out ? RUNG_OK : fake_fail(call, RUNG_ENOMEM, "memory is out");
+    if (!*out)
+        return fake_fail(call, RUNG_ENOMEM, "memory is out");
+    **out = (struct rung_module){strdup(artifact->codes[0].bytes), 0};
+    return RUNG_OK;
 }
 
 static void unload(void *self, struct rung_module *m)
 {
     (void)self;
+    if (m)
+        free(m->text);
     free(m);
 }
 
@@ -113,6 +140,8 @@ static int32_t launch(void *self, struct rung_call *call, const struct rung_laun
                       struct rung_fault *fault)
 {
     (void)self, (void)call;
+    if (++l->module->launches == 2) /* the first rung sees nothing yet */
+        misbehave(l->module->text);
     if (strcmp(l->kernel->symbol, "lost") == 0) {
         strcpy(fault->code, "device.lost");
         strcpy(fault->message, "the device fell off");
@@ -140,4 +169,7 @@ static const struct rung_device_ops ops = {.struct_size = sizeof ops,
                                            .unload = unload,
                                            .launch = launch,
                                            .sync = dev_sync};
-FAKE_PLUGIN(RUNG_KIND_DEVICE, "null", 0, NULL, ops)
+#ifndef DEVICE_NAME
+#define DEVICE_NAME "null"
+#endif
+FAKE_PLUGIN(RUNG_KIND_DEVICE, DEVICE_NAME, 0, NULL, ops)
