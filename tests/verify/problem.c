@@ -159,6 +159,7 @@ int32_t problem_evaluate(struct problem *p)
                                              .task = &p->task,
                                              .dims = p->values,
                                              .tensors = p->views,
+                                             .regions = p->with_regions ? p->regions : NULL,
                                              .n_inputs = p->task.n_tensors - p->n_outputs};
     int32_t status;
     shape_views(p);
@@ -196,6 +197,11 @@ static double normal(uint64_t seed, uint64_t i)
     rung_philox4(seed, 1, i, w);
     double u = ((double)w[0] + 0.5) * 0x1p-32, v = (double)w[1] * 0x1p-32;
     return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
+}
+
+float *test_normal(uint64_t seed, int64_t n)
+{
+    return test_data("normal", seed, 1, n);
 }
 
 float *test_data(const char *kind, uint64_t seed, int64_t rows, int64_t cols)

@@ -25,6 +25,8 @@ struct problem {
     struct rung_tensor_spec tensors[8];
     struct rung_tensor_view views[8];
     struct rung_shape_case bench;
+    struct rung_region regions[8];
+    int with_regions; /* evaluate obeys `regions` */
     struct rung_reference_output outputs[8];
     uint32_t n_outputs;
 };
@@ -46,6 +48,9 @@ void problem_output(struct problem *p, const char *name, uint32_t dtype, const c
 int32_t problem_check(struct problem *p);
 int32_t problem_evaluate(struct problem *p);
 int32_t problem_work(struct problem *p, struct rung_work *out);
+
+/* Random standard normal float32 data on the heap. */
+float *test_normal(uint64_t seed, int64_t n);
 
 /* One float32 matrix x[rows, cols] to y of shape `out`: opens, evaluates, ends the test on errors.
  */

@@ -26,7 +26,14 @@ static void threads_change_nothing(void **state)
         "y = softmax(x, axis=1)",
         "y = cumsum(x, axis=0)",
         "y = x * mean(x, axis=0) + max(x, axis=1, keepdim=1) - var(x)",
-        "y = matmul(matmul(x, x, transpose_b=1), x)"};
+        "y = matmul(matmul(x, x, transpose_b=1), x)",
+        "w = reshape(slice(select(x, 0, 0), 0, 0, 9), (1, 1, 3, 3)); "
+        "y = reshape(conv2d(reshape(x, (1, 1, 301, 1009)), w, pad=1), (301, 1009))",
+        "w = reshape(slice(select(x, 0, 0), 0, 0, 9), (1, 1, 3, 3)); "
+        "y = reshape(conv_transpose2d(reshape(x, (1, 1, 301, 1009)), w, pad=1), (301, 1009))",
+        "y = reshape(maxpool2d(reshape(x, (1, 1, 301, 1009)), 3, stride=1, pad=1), (301, 1009))",
+        "y = transpose(flip(transpose(x), axis=0))",
+        "y = attention(x, x, x, causal=1)"};
     (void)state;
     float *x = test_data("normal", 12, ROWS, COLS);
     for (size_t g = 0; g < sizeof graphs / sizeof *graphs; g++) {

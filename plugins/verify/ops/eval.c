@@ -1,6 +1,5 @@
 /*
- * Walks the statements of a graph: names, infix operators, assignments, and the life of
- * intermediate results, which are dropped after the last statement that reads them.
+ * Walks the statements of a graph and builds its values: names, infix operators, assignments.
  */
 #include "ops.h"
 
@@ -19,14 +18,14 @@ static struct ops_binding *find(struct ops_eval *ev, const char *name)
     return NULL;
 }
 
-static int32_t unknown_name(struct ops_eval *ev, const struct ops_node *node)
+static void *unknown_name(struct ops_eval *ev, const struct ops_node *node)
 {
     const char *names[256];
     uint32_t n = 0;
     char list[600];
     size_t at = 0;
     for (struct ops_binding *b = ev->bindings; b && n < 200; b = b->next)
-        if (b->value || b->view)
+        if (b->value)
             names[n++] = b->name;
     for (uint32_t i = 0; i < ev->task->n_params && n < 228; i++)
         names[n++] = ev->task->params[i].name;
@@ -36,33 +35,24 @@ static int32_t unknown_name(struct ops_eval *ev, const struct ops_node *node)
     for (uint32_t i = 0; i < n && at + 70 < sizeof list; i++)
         at += (size_t)snprintf(list + at, sizeof list - at, "%s%.63s", i ? ", " : "", names[i]);
     const char *near = ops_nearest(node->name, names, n);
-    return ops_fail(&ev->who, RUNG_ECONFIG, node->column, "unknown name '%s'%s%.63s%s; known: %s",
-                    node->name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
-                    list);
+    return ops_stop(ev, node->column, "unknown name '%s'%s%.63s%s; known: %s", node->name,
+                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", list);
 }
 
-static int32_t name_value(struct ops_eval *ev, const struct ops_node *node, struct ops_tensor **out)
+static struct ops_value *name_value(struct ops_eval *ev, const struct ops_node *node)
 {
     struct ops_binding *b = find(ev, node->name);
-    if (b && !b->value && b->view) {
-        int32_t status = ops_decode(ev, b->view, &b->value);
-        if (status)
-            return status;
-    }
-    if (b && b->value) {
-        b->value->refs++;
-        *out = b->value;
-        return RUNG_OK;
-    }
+    if (b && b->value)
+        return b->value;
     for (uint32_t i = 0; i < ev->task->n_params; i++) {
         const struct rung_param *p = &ev->task->params[i];
         double v = p->dtype == RUNG_I64 ? (double)p->i64 : p->f64;
         if (!strcmp(p->name, node->name))
-            return ops_scalar(ev, ops_constant(v, &ev->arith), out);
+            return ops_scalar(ev, ops_constant(v, &ev->arith));
     }
     for (uint32_t i = 0; i < ev->task->n_dims; i++)
         if (!strcmp(ev->task->dims[i].name, node->name))
-            return ops_scalar(ev, ops_constant((double)ev->dims[i], &ev->arith), out);
+            return ops_scalar(ev, ops_constant((double)ev->dims[i], &ev->arith));
     return unknown_name(ev, node);
 }
 
@@ -86,52 +76,40 @@ static ops_binary infix(char op, int in_exp)
     }
 }
 
-static int32_t binary(struct ops_eval *ev, const struct ops_node *node, int in_exp,
-                      struct ops_tensor **out)
+static struct ops_value *binary(struct ops_eval *ev, const struct ops_node *node, int in_exp)
 {
-    struct ops_tensor *a, *b;
     ops_binary f = infix(node->op, in_exp);
     if (!f)
-        return ops_fail(&ev->who, RUNG_ECONFIG, node->column,
-                        "%% is only for shapes and attributes");
-    int32_t status = ops_expression(ev, node->a, &a);
-    if (status)
-        return status;
-    status = ops_expression(ev, node->b, &b);
-    if (!status)
-        return ops_map2(ev, node->column, f, 1, a, b, out);
-    ops_tensor_drop(a);
-    return status;
+        return ops_stop(ev, node->column, "%% is only for shapes and attributes");
+    struct ops_value *a = ops_expression(ev, node->a);
+    return ops_map2(ev, node->column, f, 1, a, ops_expression(ev, node->b));
 }
 
-int32_t ops_expression(struct ops_eval *ev, const struct ops_node *node, struct ops_tensor **out)
+struct ops_value *ops_expression(struct ops_eval *ev, const struct ops_node *node)
 {
-    struct ops_tensor *a;
-    int32_t status;
-    *out = NULL;
+    if (ev->status)
+        return NULL;
     switch (node->kind) {
     case OPS_NUMBER:
-        return ops_scalar(ev, ops_constant(node->number, &ev->arith), out);
+        return ops_scalar(ev, ops_constant(node->number, &ev->arith));
     case OPS_NAME:
-        return name_value(ev, node, out);
+        return name_value(ev, node);
     case OPS_NEG:
-        status = ops_expression(ev, node->a, &a);
-        return status ? status : ops_map1(ev, ops_neg, 0, a, out);
+        return ops_map1(ev, ops_neg, 0, ops_expression(ev, node->a));
     case OPS_BINARY:
-        return binary(ev, node, 0, out);
+        return binary(ev, node, 0);
     case OPS_CALL:
-        return ops_call(ev, node, out);
+        return ops_call(ev, node);
     default:
-        return ops_fail(&ev->who, RUNG_ECONFIG, node->column, "a list stands only after axis=");
+        return ops_stop(ev, node->column, "a list is no tensor; lists are for attributes");
     }
 }
 
-int32_t ops_exponent(struct ops_eval *ev, const struct ops_node *node, struct ops_tensor **out)
+struct ops_value *ops_exponent(struct ops_eval *ev, const struct ops_node *node)
 {
-    *out = NULL;
     if (node->kind == OPS_BINARY && (node->op == '-' || node->op == '+'))
-        return binary(ev, node, 1, out);
-    return ops_expression(ev, node, out);
+        return binary(ev, node, 1);
+    return ops_expression(ev, node);
 }
 
 /* ---- statements ---- */
@@ -151,13 +129,13 @@ static void mark_use(struct ops_eval *ev, const struct ops_node *node, uint32_t 
         mark_use(ev, arg->value, at);
 }
 
-static int32_t add_binding(struct ops_eval *ev, const char *name,
-                           const struct rung_tensor_view *view, uint32_t tensor)
+static int32_t add_binding(struct ops_eval *ev, const char *name, struct ops_value *value,
+                           uint32_t tensor)
 {
     struct ops_binding *b = ev->who.host->alloc(ev->who.host, ev->who.call->arena, sizeof *b, 8);
     if (!b)
         return ops_no_memory(&ev->who);
-    *b = (struct ops_binding){.name = name, .view = view, .tensor = tensor, .next = ev->bindings};
+    *b = (struct ops_binding){.name = name, .value = value, .tensor = tensor, .next = ev->bindings};
     ev->bindings = b;
     return RUNG_OK;
 }
@@ -182,7 +160,7 @@ static int32_t declare(struct ops_eval *ev, const struct ops_stmt *stmt)
 
 /* Shape as declared; a single element stands for any shape of one element. */
 static int32_t check_shape(struct ops_eval *ev, const struct ops_stmt *stmt, uint32_t tensor,
-                           const struct ops_tensor *t)
+                           const struct ops_value *t)
 {
     int64_t shape[RUNG_MAX_DIMS];
     uint32_t n_dims = ev->task->tensors[tensor].n_dims;
@@ -203,98 +181,44 @@ static int32_t check_shape(struct ops_eval *ev, const struct ops_stmt *stmt, uin
 }
 
 /* What later statements read of an output may have been rounded to its dtype. */
-static int32_t stored_errors(struct ops_eval *ev, uint32_t dtype, struct ops_tensor **t)
+static struct ops_value *as_stored(struct ops_eval *ev, uint32_t dtype, struct ops_value *v)
 {
     double u = dtype == RUNG_F16 ? 0x1p-11 : dtype == RUNG_BF16 ? 0x1p-8 : 0;
-    if (ev->dry || u <= ev->arith.u || ev->arith.u == 0)
-        return RUNG_OK;
-    struct ops_tensor *r;
-    int32_t status = ops_tensor_new(ev, (*t)->n_dims, (*t)->dims, 1, &r);
-    if (status)
-        return status;
-    for (uint64_t i = 0; i < r->n; i++) {
-        double e = (*t)->e ? (*t)->e[i] : 0, v = (*t)->v[i];
-        r->v[i] = v;
-        r->e[i] = e + (isfinite(v) ? u * fabs(v) : 0);
-    }
-    ops_tensor_drop(*t);
-    *t = r;
-    return RUNG_OK;
+    return u <= ev->arith.u || ev->arith.u == 0 ? v : ops_stored(ev, u, v);
 }
 
-static int32_t run_stmt(struct ops_eval *ev, const struct ops_stmt *stmt, uint32_t index)
+static int32_t build_stmt(struct ops_eval *ev, const struct ops_stmt *stmt, uint32_t index)
 {
-    struct ops_tensor *t;
-    int32_t status = ops_expression(ev, stmt->value, &t);
-    if (status)
-        return status;
+    struct ops_value *v = ops_expression(ev, stmt->value);
+    if (!v)
+        return ev->status;
     struct ops_binding *b = find(ev, stmt->name);
-    if (b->tensor) {
-        uint32_t tensor = b->tensor - 1;
-        status = check_shape(ev, stmt, tensor, t);
-        if (status) {
-            ops_tensor_drop(t);
-            return status;
-        }
-        ops_tensor_drop(ev->outputs[tensor]);
-        ev->outputs[tensor] = t;
-        t->refs++;
-        if (b->last_use > index)
-            status = stored_errors(ev, ev->task->tensors[tensor].dtype, &t);
-    }
-    ops_tensor_drop(b->value);
-    b->value = t;
-    return status;
-}
-
-static void drop_unused(struct ops_eval *ev, uint32_t index)
-{
-    for (struct ops_binding *b = ev->bindings; b; b = b->next)
-        if (b->value && b->last_use <= index) {
-            ops_tensor_drop(b->value);
-            b->value = NULL;
-        }
-}
-
-static int32_t cancelled(struct ops_eval *ev)
-{
-    if (!ev->who.call->cancel || !ev->who.host->is_cancelled(ev->who.host, ev->who.call->cancel))
+    b->value = v;
+    if (!b->tensor)
         return RUNG_OK;
-    return ops_fail(&ev->who, RUNG_ECANCELLED, 0, "cancelled");
-}
-
-/* Inputs of a dry run have shapes and no data. */
-static int32_t dry_view(struct ops_eval *ev, uint32_t tensor, const struct rung_tensor_view **out)
-{
-    struct rung_tensor_view *view =
-        ev->who.host->alloc(ev->who.host, ev->who.call->arena, sizeof *view, 8);
-    if (!view)
-        return ops_no_memory(&ev->who);
-    view->struct_size = sizeof *view;
-    view->n_dims = ev->task->tensors[tensor].n_dims;
-    *out = view;
-    return ops_task_shape(&ev->who, ev->task, ev->dims, tensor, view->dims);
+    uint32_t tensor = b->tensor - 1;
+    ev->status = check_shape(ev, stmt, tensor, v);
+    ev->outputs[tensor] = v;
+    if (!ev->status && b->last_use > index)
+        b->value = as_stored(ev, ev->task->tensors[tensor].dtype, v);
+    return ev->status;
 }
 
 static int32_t bind_tensors(struct ops_eval *ev, const struct rung_tensor_view *views)
 {
     for (uint32_t i = 0; i < ev->task->n_tensors; i++) {
-        const struct rung_tensor_view *view = NULL;
-        int32_t status = RUNG_OK;
-        if (ev->task->tensors[i].role != RUNG_ROLE_OUTPUT) {
-            view = views ? &views[i] : NULL;
-            if (!view)
-                status = dry_view(ev, i, &view);
-        }
-        if (!status)
-            status = add_binding(ev, ev->task->tensors[i].name, view, i + 1);
+        struct ops_value *value = NULL;
+        if (ev->task->tensors[i].role != RUNG_ROLE_OUTPUT)
+            value = ops_input(ev, i, views ? &views[i] : NULL);
+        int32_t status =
+            ev->status ? ev->status : add_binding(ev, ev->task->tensors[i].name, value, i + 1);
         if (status)
             return status;
     }
     return RUNG_OK;
 }
 
-static int32_t run_all(struct ops_eval *ev, const struct ops_stmt *first)
+static int32_t build_all(struct ops_eval *ev, const struct ops_stmt *first)
 {
     uint32_t index = 1;
     int32_t status = RUNG_OK;
@@ -303,28 +227,25 @@ static int32_t run_all(struct ops_eval *ev, const struct ops_stmt *first)
     for (const struct ops_stmt *s = first; s; s = s->next)
         mark_use(ev, s->value, index++);
     index = 1;
-    for (const struct ops_stmt *s = first; s && !status; s = s->next, index++) {
-        status = cancelled(ev);
-        if (!status)
-            status = run_stmt(ev, s, index);
-        drop_unused(ev, index);
-    }
+    for (const struct ops_stmt *s = first; s && !status; s = s->next, index++)
+        status = build_stmt(ev, s, index);
     return status;
 }
 
-int32_t ops_eval_run(struct ops_eval *ev, const struct rung_tensor_view *views)
+int32_t ops_eval_build(struct ops_eval *ev, const struct rung_tensor_view *views)
 {
     const struct ops_stmt *first;
+    ev->end = &ev->first;
     if (!ev->task->graph)
         return ops_fail(&ev->who, RUNG_ECONFIG, 0, "the task has no graph");
     int32_t status = ops_parse_graph(&ev->who, ev->task->graph, &first);
-    ev->outputs = calloc(ev->task->n_tensors + 1, sizeof(struct ops_tensor *));
+    ev->outputs = calloc(ev->task->n_tensors + 1, sizeof(struct ops_value *));
     if (!status && !ev->outputs)
         status = ops_no_memory(&ev->who);
     if (!status)
         status = bind_tensors(ev, views);
     if (!status)
-        status = run_all(ev, first);
+        status = build_all(ev, first);
     for (uint32_t i = 0; i < ev->task->n_tensors && !status; i++) {
         const struct rung_tensor_spec *spec = &ev->task->tensors[i];
         if ((spec->role == RUNG_ROLE_OUTPUT || spec->role == RUNG_ROLE_INOUT) && !ev->outputs[i])
@@ -336,10 +257,7 @@ int32_t ops_eval_run(struct ops_eval *ev, const struct rung_tensor_view *views)
 
 void ops_eval_end(struct ops_eval *ev)
 {
-    for (struct ops_binding *b = ev->bindings; b; b = b->next)
-        ops_tensor_drop(b->value);
-    for (uint32_t i = 0; ev->outputs && i < ev->task->n_tensors; i++)
-        ops_tensor_drop(ev->outputs[i]);
+    ops_values_end(ev);
     free(ev->outputs);
     ev->outputs = NULL;
     ev->bindings = NULL;

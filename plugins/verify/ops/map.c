@@ -6,98 +6,39 @@
 
 #include <string.h>
 
-static struct ops_num element(const struct ops_tensor *t, int64_t at)
-{
-    return (struct ops_num){t->v[at], t->e ? t->e[at] : 0};
-}
+enum { MAX_OPERANDS = 3 };
 
-struct job1 {
-    ops_unary f;
-    const struct ops_tensor *a;
-    struct ops_tensor *r;
-    const struct ops_arith *ar;
+/* What one map does; the function that fits the number of operands is set. */
+struct map_attr {
+    ops_unary one;
+    ops_binary two;
+    ops_ternary three;
+    int exact;     /* `two` takes operands as they are */
+    double stored; /* relative error of being stored, for ops_stored */
 };
 
-static void run_map1(void *ctx, uint64_t first, uint64_t end)
-{
-    const struct job1 *j = ctx;
-    for (uint64_t i = first; i < end; i++) {
-        struct ops_num x = ops_apply1(j->f, element(j->a, (int64_t)i), j->ar);
-        j->r->v[i] = x.v;
-        j->r->e[i] = x.e;
-    }
-}
-
-int32_t ops_map1(struct ops_eval *ev, ops_unary f, double flops, struct ops_tensor *a,
-                 struct ops_tensor **out)
-{
-    struct ops_tensor *r = a;
-    int32_t status = RUNG_OK;
-    ev->flops += flops * (double)a->n;
-    if (a->refs > 1)
-        status = ops_tensor_new(ev, a->n_dims, a->dims, 1, &r);
-    else
-        status = ops_tensor_need_errors(ev, a);
-    if (status) {
-        ops_tensor_drop(a);
-        return status;
-    }
-    struct job1 job = {f, a, r, &ev->arith};
-    if (!ev->dry)
-        ops_parallel(ev->threads, a->n, OPS_GRAIN, run_map1, &job);
-    if (r != a)
-        ops_tensor_drop(a);
-    *out = r;
-    return RUNG_OK;
-}
-
-/* Common shape, right-aligned; 0 when two extents differ and neither is 1. */
-static int broadcast(const struct ops_tensor *a, const struct ops_tensor *b, uint32_t *n_dims,
-                     int64_t *dims)
-{
-    *n_dims = a->n_dims > b->n_dims ? a->n_dims : b->n_dims;
-    for (uint32_t i = 1; i <= *n_dims; i++) {
-        int64_t x = i <= a->n_dims ? a->dims[a->n_dims - i] : 1;
-        int64_t y = i <= b->n_dims ? b->dims[b->n_dims - i] : 1;
-        if (x != y && x != 1 && y != 1)
-            return 0;
-        dims[*n_dims - i] = x == 1 ? y : x;
-    }
-    return 1;
-}
-
-/* Strides of t in the common shape; 0 along dimensions that it repeats. */
-static void strides_in(const struct ops_tensor *t, uint32_t n_dims, int64_t *strides)
-{
-    int64_t stride = 1;
-    memset(strides, 0, n_dims * sizeof *strides);
-    for (uint32_t i = 1; i <= t->n_dims; i++) {
-        int64_t extent = t->dims[t->n_dims - i];
-        strides[n_dims - i] = extent == 1 ? 0 : stride;
-        stride *= extent;
-    }
-}
-
-struct job2 {
-    ops_binary f;
-    const struct ops_tensor *a, *b;
-    struct ops_tensor *r;
+struct job {
+    const struct map_attr *attr;
     const struct ops_arith *ar;
-    int64_t step_a[RUNG_MAX_DIMS + 1], step_b[RUNG_MAX_DIMS + 1];
+    const struct ops_tensor *in[MAX_OPERANDS];
+    struct ops_tensor *out;
+    int64_t steps[MAX_OPERANDS][RUNG_MAX_DIMS];
+    uint32_t n_in;
 };
 
-/* n results from `to` on, along the last dimension. */
-static void run_row(const struct job2 *j, uint64_t to, int64_t at_a, int64_t at_b, uint64_t n)
+static struct ops_num apply(const struct job *j, const int64_t *at)
 {
-    uint32_t last = j->r->n_dims ? j->r->n_dims - 1 : 0;
-    int64_t step_a = j->step_a[last], step_b = j->step_b[last];
-    for (uint64_t i = 0; i < n; i++) {
-        struct ops_num x = ops_apply2(j->f, element(j->a, at_a), element(j->b, at_b), j->ar);
-        j->r->v[to + i] = x.v;
-        j->r->e[to + i] = x.e;
-        at_a += step_a;
-        at_b += step_b;
-    }
+    struct ops_num a = ops_at(j->in[0], at[0]);
+    if (j->n_in == 1 && j->attr->one)
+        return ops_apply1(j->attr->one, a, j->ar);
+    if (j->n_in == 2 && j->attr->exact)
+        return j->attr->two(a, ops_at(j->in[1], at[1]), j->ar);
+    if (j->n_in == 2)
+        return ops_apply2(j->attr->two, a, ops_at(j->in[1], at[1]), j->ar);
+    if (j->n_in == 3)
+        return j->attr->three(a, ops_at(j->in[1], at[1]), ops_at(j->in[2], at[2]), j->ar);
+    a.e += isfinite(a.v) ? j->attr->stored * fabs(a.v) : 0;
+    return a;
 }
 
 /* Offset in an operand of flat index i of the result. */
@@ -109,55 +50,134 @@ static int64_t offset_of(const struct ops_tensor *r, const int64_t *steps, uint6
     return at;
 }
 
-static void run_map2(void *ctx, uint64_t first, uint64_t end)
+static void run_part(void *ctx, uint64_t first, uint64_t end)
 {
-    const struct job2 *j = ctx;
-    uint64_t row = j->r->n_dims ? (uint64_t)j->r->dims[j->r->n_dims - 1] : 1;
-    for (uint64_t i = first; i < end;) {
-        uint64_t left = row - i % row, n = left < end - i ? left : end - i;
-        run_row(j, i, offset_of(j->r, j->step_a, i), offset_of(j->r, j->step_b, i), n);
-        i += n;
+    const struct job *j = ctx;
+    uint32_t last = j->out->n_dims ? j->out->n_dims - 1 : 0;
+    uint64_t row = j->out->n_dims ? (uint64_t)j->out->dims[last] : 1, left = 0;
+    int64_t at[MAX_OPERANDS];
+    for (uint64_t i = first; i < end; i++, left--) {
+        if (left == 0) {
+            for (uint32_t k = 0; k < j->n_in; k++)
+                at[k] = offset_of(j->out, j->steps[k], i);
+            left = row - i % row;
+        }
+        struct ops_num x = apply(j, at);
+        j->out->v[i] = x.v;
+        j->out->e[i] = x.e;
+        for (uint32_t k = 0; k < j->n_in; k++)
+            at[k] += j->steps[k][last];
     }
 }
 
-/* An operand whose memory the result may take: ours alone, and of the same shape. */
-static struct ops_tensor *reusable(struct ops_tensor *t, uint32_t n_dims, const int64_t *dims)
+/* Strides of t in the result's shape; 0 along dimensions that it repeats. */
+static void steps_in(const struct ops_tensor *t, const struct ops_tensor *out, int64_t *steps)
 {
-    if (t->refs > 1 || t->n_dims != n_dims)
-        return NULL;
-    return n_dims && memcmp(t->dims, dims, n_dims * sizeof *dims) ? NULL : t;
+    int64_t stride = 1;
+    for (uint32_t i = 1; i <= t->n_dims; i++) {
+        int64_t extent = t->dims[t->n_dims - i];
+        steps[out->n_dims - i] = extent == 1 ? 0 : stride;
+        stride *= extent;
+    }
 }
 
-int32_t ops_map2(struct ops_eval *ev, uint32_t column, ops_binary f, double flops,
-                 struct ops_tensor *a, struct ops_tensor *b, struct ops_tensor **out)
+static int32_t run_map(const struct ops_step *step)
 {
-    int64_t dims[RUNG_MAX_DIMS];
-    uint32_t n_dims;
+    struct job job = {.attr = step->value->attr,
+                      .ar = &step->ev->arith,
+                      .out = step->out,
+                      .n_in = step->value->n_in};
+    for (uint32_t k = 0; k < job.n_in; k++) {
+        job.in[k] = step->in[k];
+        steps_in(step->in[k], step->out, job.steps[k]);
+    }
+    ops_parallel(step->ev->threads, step->out->n, OPS_GRAIN, run_part, &job);
+    return RUNG_OK;
+}
+
+static void need_map(const struct ops_value *v, const struct ops_box *want, uint32_t input,
+                     struct ops_box *out)
+{
+    const struct ops_value *x = v->in[input];
+    for (uint32_t i = 1; i <= x->n_dims; i++) {
+        if (x->dims[x->n_dims - i] == 1)
+            continue;
+        out->start[x->n_dims - i] = want->start[v->n_dims - i];
+        out->count[x->n_dims - i] = want->count[v->n_dims - i];
+    }
+}
+
+static const struct ops_kernel map_kernel = {need_map, run_map, 1};
+
+int ops_broadcast(uint32_t n_a, const int64_t *a, uint32_t n_b, const int64_t *b, uint32_t *n_dims,
+                  int64_t *dims)
+{
+    int64_t common[RUNG_MAX_DIMS];
+    *n_dims = n_a > n_b ? n_a : n_b;
+    for (uint32_t i = 1; i <= *n_dims; i++) {
+        int64_t x = i <= n_a ? a[n_a - i] : 1, y = i <= n_b ? b[n_b - i] : 1;
+        if (x != y && x != 1 && y != 1)
+            return 0;
+        common[*n_dims - i] = x == 1 ? y : x;
+    }
+    memcpy(dims, common, *n_dims * sizeof *dims);
+    return 1;
+}
+
+static struct ops_value *map(struct ops_eval *ev, uint32_t column, const struct map_attr *attr,
+                             double flops, struct ops_value *const *in, uint32_t n_in)
+{
+    int64_t dims[RUNG_MAX_DIMS] = {0};
+    uint32_t n_dims = 0;
     char text_a[256], text_b[256];
-    int32_t status;
-    struct ops_tensor *r = NULL;
-    if (!broadcast(a, b, &n_dims, dims)) {
-        status = ops_fail(&ev->who, RUNG_ECONFIG, column, "shapes %s and %s do not broadcast",
-                          ops_shape_text(a->n_dims, a->dims, text_a, sizeof text_a),
-                          ops_shape_text(b->n_dims, b->dims, text_b, sizeof text_b));
-    } else if ((r = reusable(a, n_dims, dims)) || (r = reusable(b, n_dims, dims))) {
-        r->refs++;
-        status = ops_tensor_need_errors(ev, r);
-    } else {
-        status = ops_tensor_new(ev, n_dims, dims, 1, &r);
+    for (uint32_t k = 0; k < n_in; k++) {
+        if (!in[k])
+            return NULL;
+        if (!ops_broadcast(n_dims, dims, in[k]->n_dims, in[k]->dims, &n_dims, dims))
+            return ops_stop(ev, column,
+                            "shapes %s and %s do not broadcast: from the right, extents must be "
+                            "equal or 1",
+                            ops_shape_text(in[0]->n_dims, in[0]->dims, text_a, sizeof text_a),
+                            ops_shape_text(in[k]->n_dims, in[k]->dims, text_b, sizeof text_b));
     }
-    if (!status && !ev->dry) {
-        struct job2 job = {.f = f, .a = a, .b = b, .r = r, .ar = &ev->arith};
-        strides_in(a, n_dims, job.step_a);
-        strides_in(b, n_dims, job.step_b);
-        ops_parallel(ev->threads, r->n, OPS_GRAIN, run_map2, &job);
-    }
-    if (!status)
-        ev->flops += flops * (double)r->n;
-    ops_tensor_drop(a);
-    ops_tensor_drop(b);
-    if (status)
-        ops_tensor_drop(r);
-    *out = status ? NULL : r;
-    return status;
+    struct ops_value *v =
+        ops_value_new(ev, column, &map_kernel, n_dims, dims, in, n_in, attr, sizeof *attr);
+    ev->flops += v ? flops * (double)v->n : 0;
+    return v;
+}
+
+struct ops_value *ops_map1(struct ops_eval *ev, ops_unary f, double flops, struct ops_value *a)
+{
+    struct map_attr attr = {.one = f};
+    return map(ev, 0, &attr, flops, &a, 1);
+}
+
+struct ops_value *ops_map2(struct ops_eval *ev, uint32_t column, ops_binary f, double flops,
+                           struct ops_value *a, struct ops_value *b)
+{
+    struct map_attr attr = {.two = f};
+    struct ops_value *in[] = {a, b};
+    return map(ev, column, &attr, flops, in, 2);
+}
+
+struct ops_value *ops_map2_exact(struct ops_eval *ev, uint32_t column, ops_binary f, double flops,
+                                 struct ops_value *a, struct ops_value *b)
+{
+    struct map_attr attr = {.two = f, .exact = 1};
+    struct ops_value *in[] = {a, b};
+    return map(ev, column, &attr, flops, in, 2);
+}
+
+struct ops_value *ops_map3(struct ops_eval *ev, uint32_t column, ops_ternary f, double flops,
+                           struct ops_value *a, struct ops_value *b, struct ops_value *c)
+{
+    struct map_attr attr = {.three = f};
+    struct ops_value *in[] = {a, b, c};
+    return map(ev, column, &attr, flops, in, 3);
+}
+
+struct ops_value *ops_stored(struct ops_eval *ev, double u, struct ops_value *a)
+{
+    struct map_attr attr = {.stored = u};
+    return map(ev, 0, &attr, 0, &a, 1);
 }

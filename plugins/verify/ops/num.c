@@ -221,9 +221,9 @@ static struct ops_num general_power(struct ops_num a, struct ops_num b, const st
     double v = pow(a.v, b.v), size = fabs(a.v), d = a.e + ar->arg * size;
     if ((size == 0 && a.e == 0 && b.e == 0) || !isfinite(a.v) || !isfinite(b.v))
         return (struct ops_num){v, 0};
-    if (size <= d)
+    if (size <= d) /* NaN on one side of 0, perhaps */
         return (struct ops_num){isfinite(v) ? v : 0,
-                                b.v > 0 ? pow(size + d, b.v) + fabs(v) : INFINITY};
+                                b.v > 0 && isfinite(v) ? pow(size + d, b.v) + fabs(v) : INFINITY};
     double log_size = fabs(log(size));
     double k = fabs(b.v) * d / (size - d) + b.e * log_size + 2 * ar->arg * fabs(b.v) * log_size;
     return result(v, fabs(v) * (ops_growth(k) + ar->res) + ar->tiny, a, b);

@@ -49,6 +49,10 @@ typedef struct ops_num (*ops_unary)(struct ops_num a, const struct ops_arith *ar
 typedef struct ops_num (*ops_binary)(struct ops_num a, struct ops_num b,
                                      const struct ops_arith *ar);
 
+/* Takes operands as they are, infinite and unconstrained ones too. */
+typedef struct ops_num (*ops_ternary)(struct ops_num a, struct ops_num b, struct ops_num c,
+                                      const struct ops_arith *ar);
+
 /* Whether a is finite, within the range with its error, and not unconstrained. */
 static inline int ops_plain(struct ops_num a, const struct ops_arith *ar)
 {
@@ -125,5 +129,43 @@ struct ops_num ops_mish(struct ops_num a, const struct ops_arith *ar);
 struct ops_num ops_gelu(struct ops_num a, const struct ops_arith *ar);
 struct ops_num ops_gelu_tanh(struct ops_num a, const struct ops_arith *ar);
 struct ops_num ops_hardswish(struct ops_num a, const struct ops_arith *ar);
+
+/* activations.c */
+struct ops_num ops_rsqrt(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_reciprocal(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_square(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_log2(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_log1p(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_exp2(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_expm1(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_floor(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_ceil(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_round(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_sign(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_relu6(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_selu(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_hardsigmoid(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_softsign(struct ops_num a, const struct ops_arith *ar);
+struct ops_num ops_logsigmoid(struct ops_num a, const struct ops_arith *ar);
+/* torch.nn.ELU; b is alpha. */
+struct ops_num ops_elu(struct ops_num a, struct ops_num b, const struct ops_arith *ar);
+/* Of a difference a; b is delta or beta. */
+struct ops_num ops_huber(struct ops_num a, struct ops_num b, const struct ops_arith *ar);
+struct ops_num ops_smooth_l1(struct ops_num a, struct ops_num b, const struct ops_arith *ar);
+/* a log b, 0 where a is 0. */
+struct ops_num ops_xlogy(struct ops_num a, struct ops_num b, const struct ops_arith *ar);
+
+/* These take operands as they are. Comparisons give 0 or 1; where errors overlap, either. */
+struct ops_num ops_gt(struct ops_num a, struct ops_num b, const struct ops_arith *ar);
+struct ops_num ops_ge(struct ops_num a, struct ops_num b, const struct ops_arith *ar);
+struct ops_num ops_lt(struct ops_num a, struct ops_num b, const struct ops_arith *ar);
+struct ops_num ops_le(struct ops_num a, struct ops_num b, const struct ops_arith *ar);
+struct ops_num ops_eq(struct ops_num a, struct ops_num b, const struct ops_arith *ar);
+struct ops_num ops_ne(struct ops_num a, struct ops_num b, const struct ops_arith *ar);
+/* a - b that is exactly 0 where both are the same exact number. */
+struct ops_num ops_one_minus(struct ops_num a, struct ops_num b, const struct ops_arith *ar);
+/* b where the condition a is not 0, else c. */
+struct ops_num ops_where(struct ops_num a, struct ops_num b, struct ops_num c,
+                         const struct ops_arith *ar);
 
 #endif

@@ -6,10 +6,12 @@
 #include "ops.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 struct ops_self {
     const struct rung_host *host;
     uint32_t threads;
+    struct ops_memory memory;
     struct ops_tensor **kept; /* outputs of the last evaluation */
     uint32_t n_kept;
 };
@@ -26,6 +28,9 @@ static int32_t create(const struct rung_host *host, const struct rung_options *s
     s->threads = (uint32_t)host->opt_int(host, set, "threads");
     if (!s->threads)
         s->threads = ops_processors();
+    s->memory.limit = (uint64_t)host->opt_int(host, set, "memory") << 20;
+    if (!s->memory.limit)
+        s->memory.limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     *self = s;
     return RUNG_OK;
 }
@@ -45,14 +50,14 @@ static void destroy(void *self)
     free(self);
 }
 
-static struct ops_eval evaluation(const struct ops_self *s, struct rung_call *call,
-                                  const struct rung_task *task, const int64_t *dims, int dry)
+static struct ops_eval evaluation(struct ops_self *s, struct rung_call *call,
+                                  const struct rung_task *task, const int64_t *dims)
 {
     return (struct ops_eval){.who = {s->host, call, "graph"},
                              .task = task,
                              .dims = dims,
                              .arith = ops_arith_of(task->precision),
-                             .dry = dry,
+                             .memory = &s->memory,
                              .threads = s->threads};
 }
 
@@ -76,8 +81,8 @@ static int32_t check(void *self, struct rung_call *call, const struct rung_task 
     int32_t status = default_dims(s, call, task, &dims);
     if (status)
         return status;
-    struct ops_eval ev = evaluation(s, call, task, dims, 1);
-    status = ops_eval_run(&ev, NULL);
+    struct ops_eval ev = evaluation(s, call, task, dims);
+    status = ops_eval_build(&ev, NULL);
     ops_eval_end(&ev);
     return status;
 }
@@ -103,39 +108,86 @@ static int32_t check_views(const struct ops_eval *ev, const struct rung_tensor_v
     return RUNG_OK;
 }
 
-/* Takes the tensor out of the evaluation, alone and with bounds. */
-static int32_t own(struct ops_eval *ev, uint32_t tensor, struct ops_tensor **out)
+/* The box that is wanted of an output; whole without regions. 0 when it is not wanted. */
+static int wanted(const struct ops_eval *ev, const struct rung_region *regions, uint32_t tensor,
+                  struct ops_box *box)
 {
-    struct ops_tensor *t = ev->outputs[tensor];
-    int32_t status = RUNG_OK;
+    const struct ops_value *v = ev->outputs[tensor];
+    *box = ops_whole(v);
+    if (!regions)
+        return 1;
+    for (uint32_t d = 0; v->n > 1 && d < v->n_dims; d++) {
+        box->start[d] = regions[tensor].start[d];
+        box->count[d] = regions[tensor].count[d];
+    }
+    return !regions[tensor].skip;
+}
+
+static int32_t check_region(const struct ops_eval *ev, const struct rung_region *region,
+                            uint32_t tensor)
+{
+    const struct rung_tensor_spec *spec = &ev->task->tensors[tensor];
+    int64_t shape[RUNG_MAX_DIMS];
+    int32_t status = ops_task_shape(&ev->who, ev->task, ev->dims, tensor, shape);
+    int good = region->n_dims == spec->n_dims;
+    for (uint32_t d = 0; !status && good && d < spec->n_dims; d++)
+        good = region->start[d] >= 0 && region->count[d] >= 1 && region->count[d] <= shape[d] &&
+               region->start[d] <= shape[d] - region->count[d];
+    if (status || good)
+        return status;
+    return ops_fail(&ev->who, RUNG_EINVAL, 0, "the region of '%s' is not inside it", spec->name);
+}
+
+static int32_t want_outputs(struct ops_eval *ev, const struct rung_region *regions)
+{
+    struct ops_box box;
+    for (uint32_t i = 0; i < ev->task->n_tensors; i++) {
+        if (!ev->outputs[i])
+            continue;
+        int32_t status = regions && !regions[i].skip ? check_region(ev, &regions[i], i) : RUNG_OK;
+        if (status)
+            return status;
+        if (wanted(ev, regions, i, &box))
+            ops_want(ev->outputs[i], &box);
+    }
+    return RUNG_OK;
+}
+
+/* The box alone and with bounds. */
+static int32_t own(struct ops_eval *ev, struct ops_value *v, const struct ops_box *box,
+                   struct ops_tensor **out)
+{
+    struct ops_tensor *t, *copy;
+    int32_t status = ops_take(ev, v, box, &t);
+    *out = t;
+    if (status)
+        return status;
     if (t->refs > 1) {
-        struct ops_tensor *copy;
         status = ops_tensor_new(ev, t->n_dims, t->dims, 1, &copy);
         for (uint64_t i = 0; !status && i < t->n; i++) {
             copy->v[i] = t->v[i];
             copy->e[i] = t->e ? t->e[i] : 0;
         }
-        if (status)
-            return status;
         ops_tensor_drop(t);
-        t = copy;
+        *out = copy;
     }
-    ev->outputs[tensor] = NULL;
-    *out = t;
-    return ops_tensor_need_errors(ev, t);
+    return status ? status : ops_tensor_need_errors(ev, *out);
 }
 
-static int32_t keep_output(struct ops_self *s, struct ops_eval *ev, uint32_t tensor,
+static int32_t keep_output(struct ops_self *s, struct ops_eval *ev,
+                           const struct rung_region *regions, uint32_t tensor,
                            struct rung_reference_output *out)
 {
     struct ops_tensor *t;
-    int32_t status = own(ev, tensor, &t);
+    struct ops_box box;
+    *out = (struct rung_reference_output){.struct_size = sizeof *out, .tensor = tensor};
+    if (!wanted(ev, regions, tensor, &box))
+        return RUNG_OK;
+    int32_t status = own(ev, ev->outputs[tensor], &box, &t);
+    s->kept[s->n_kept++] = t;
     if (status)
         return status;
-    s->kept[s->n_kept++] = t;
     ops_finish(ev, t, ev->task->tensors[tensor].dtype);
-    out->struct_size = sizeof *out;
-    out->tensor = tensor;
     out->n = t->n;
     out->value = t->v;
     out->bound = t->e;
@@ -143,6 +195,7 @@ static int32_t keep_output(struct ops_self *s, struct ops_eval *ev, uint32_t ten
 }
 
 static int32_t keep_outputs(struct ops_self *s, struct ops_eval *ev,
+                            const struct rung_region *regions,
                             struct rung_reference_output *outputs, uint32_t n_outputs)
 {
     uint32_t n = 0;
@@ -156,7 +209,7 @@ static int32_t keep_outputs(struct ops_self *s, struct ops_eval *ev,
         if (n == n_outputs)
             return ops_fail(&ev->who, RUNG_EINVAL, 0, "room for %u outputs is too little",
                             n_outputs);
-        status = keep_output(s, ev, i, &outputs[n++]);
+        status = keep_output(s, ev, regions, i, &outputs[n++]);
     }
     if (!status && n != n_outputs)
         return ops_fail(&ev->who, RUNG_EINVAL, 0, "the task has %u outputs, not %u", n, n_outputs);
@@ -168,13 +221,18 @@ static int32_t evaluate(void *self, struct rung_call *call,
                         struct rung_reference_output *outputs, uint32_t n_outputs)
 {
     struct ops_self *s = self;
-    struct ops_eval ev = evaluation(s, call, request->task, request->dims, 0);
+    struct ops_eval ev = evaluation(s, call, request->task, request->dims);
+    const struct rung_region *regions = RUNG_HAS(request, regions) ? request->regions : NULL;
     forget(s);
     int32_t status = check_views(&ev, request->tensors);
     if (!status)
-        status = ops_eval_run(&ev, request->tensors);
+        status = ops_eval_build(&ev, request->tensors);
     if (!status)
-        status = keep_outputs(s, &ev, outputs, n_outputs);
+        status = want_outputs(&ev, regions);
+    if (!status)
+        status = ops_run(&ev);
+    if (!status)
+        status = keep_outputs(s, &ev, regions, outputs, n_outputs);
     ops_eval_end(&ev);
     return status;
 }
@@ -200,8 +258,8 @@ static int32_t least_bytes(const struct ops_eval *ev, double *out)
 static int32_t work(void *self, struct rung_call *call, const struct rung_task *task,
                     const int64_t *dims, struct rung_work *out)
 {
-    struct ops_eval ev = evaluation(self, call, task, dims, 1);
-    int32_t status = ops_eval_run(&ev, NULL);
+    struct ops_eval ev = evaluation(self, call, task, dims);
+    int32_t status = ops_eval_build(&ev, NULL);
     if (!status)
         status = least_bytes(&ev, &out->min_bytes);
     out->flops = ev.flops;
@@ -216,10 +274,20 @@ static const struct rung_option threads_option = {
     .name = "threads",
     .default_text = "0",
     .unit = "threads",
-    .summary = "Threads of one evaluation; 0: as many as the process may use, at most 32",
+    .summary = "Threads of one evaluation; 0: as many as the process may use, at most 16",
     .min = 0,
     .max = 32};
-static const struct rung_option *const options[] = {&threads_option, NULL};
+static const struct rung_option memory_option = {
+    .struct_size = sizeof(struct rung_option),
+    .type = RUNG_OPT_INT,
+    .flags = RUNG_OPT_ADVANCED,
+    .name = "memory",
+    .default_text = "0",
+    .unit = "MiB",
+    .summary = "Memory that the elements of one evaluation may take; 0: as much as the machine has",
+    .min = 0,
+    .max = INT32_MAX};
+static const struct rung_option *const options[] = {&threads_option, &memory_option, NULL};
 
 static const struct rung_reference_ops reference_ops = {
     .struct_size = sizeof(struct rung_reference_ops),

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-enum { MAX_THREADS = 32 };
+enum { MAX_THREADS = 32, STANDARD = 16 };
 
 struct part {
     ops_part f;
@@ -46,5 +46,5 @@ uint32_t ops_processors(void)
 {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-    return (uint32_t)(n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : n);
+    return (uint32_t)(n < 1 ? 1 : n > STANDARD ? STANDARD : n);
 }

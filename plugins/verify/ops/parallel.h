@@ -14,7 +14,7 @@ typedef void (*ops_part)(void *ctx, uint64_t first, uint64_t end);
  * done. Where a thread can't be had, the caller does its part.
  */
 void ops_parallel(uint32_t threads, uint64_t n, uint64_t grain, ops_part f, void *ctx);
-/* Processors that this process may use, at most 32. */
+/* Processors that this process may use, at most 16. */
 uint32_t ops_processors(void);
 
 #endif

@@ -179,9 +179,9 @@ static int32_t read_arg(struct parser *p, struct ops_arg **out)
 }
 
 /* Arguments up to `close`, which is taken. */
-static int32_t read_args(struct parser *p, char close, const struct ops_arg **out)
+static int32_t read_args(struct parser *p, char close, struct ops_arg **out)
 {
-    struct ops_arg *first = NULL, **end = &first;
+    struct ops_arg **end = out;
     char wanted[] = "',' or 'x'";
     wanted[8] = close;
     if (!take(p, close)) {
@@ -194,7 +194,6 @@ static int32_t read_args(struct parser *p, char close, const struct ops_arg **ou
         if (!take(p, close))
             return unexpected(p, wanted);
     }
-    *out = first;
     return RUNG_OK;
 }
 
@@ -205,11 +204,34 @@ static int32_t read_name_or_call(struct parser *p, const struct ops_node **out)
     if (!status)
         status = read_name(p, &node->name);
     if (!status && take(p, '(')) {
+        struct ops_arg *args = NULL;
         node->kind = OPS_CALL;
-        status = read_args(p, ')', &node->args);
+        status = read_args(p, ')', &args);
+        node->args = args;
     }
     *out = node;
     return status;
+}
+
+/* After '(': an expression in brackets, or with a comma a list as in Python, (a, b) or (a,). */
+static int32_t read_group(struct parser *p, const struct ops_node **out)
+{
+    uint32_t at = column(p);
+    struct ops_node *list;
+    int32_t status = read_sum(p, out);
+    if (status || take(p, ')'))
+        return status;
+    if (!take(p, ','))
+        return unexpected(p, "')'");
+    status = new_node(p, OPS_LIST, &list);
+    struct ops_arg *first = status ? NULL : new_block(p, sizeof *first);
+    if (!first)
+        return status ? status : ops_no_memory(p->who);
+    *first = (struct ops_arg){.column = at, .value = *out};
+    list->column = at;
+    list->args = first;
+    *out = list;
+    return read_args(p, ')', &first->next);
 }
 
 static int32_t read_primary(struct parser *p, const struct ops_node **out)
@@ -219,18 +241,19 @@ static int32_t read_primary(struct parser *p, const struct ops_node **out)
     skip_space(p);
     if (is_letter(*p->at))
         return read_name_or_call(p, out);
-    if (take(p, '(')) {
-        status = read_sum(p, out);
-        if (status)
-            return status;
-        return take(p, ')') ? RUNG_OK : unexpected(p, "')'");
-    }
+    if (take(p, '('))
+        return read_group(p, out);
     if (*p->at == '[' || is_digit(*p->at) || *p->at == '.') {
         status = new_node(p, *p->at == '[' ? OPS_LIST : OPS_NUMBER, &node);
         if (status)
             return status;
         *out = node;
-        return take(p, '[') ? read_args(p, ']', &node->args) : read_number(p, &node->number);
+        if (!take(p, '['))
+            return read_number(p, &node->number);
+        struct ops_arg *args = NULL;
+        status = read_args(p, ']', &args);
+        node->args = args;
+        return status;
     }
     return unexpected(p, "a name, a number or '('");
 }

@@ -16,24 +16,30 @@ struct lanes {
     int64_t *offset;    /* of each element from the row's first; NULL: contiguous */
 };
 
+/* What one operator does with rows; reduce or scan is set. */
+struct rows_attr {
+    uint32_t axes;
+    int keepdim;
+    ops_reduce_fn reduce;
+    struct ops_row_options opt;
+    ops_scan_fn scan;
+};
+
 /* All rows of one operator; parts of it run at once. */
 struct job {
     struct lanes lanes;
     const struct ops_tensor *a;
     struct ops_tensor *r;
     const struct ops_arith *ar;
-    ops_reduce_fn reduce; /* or scan */
-    const struct ops_row_options *opt;
-    ops_scan_fn scan;
+    const struct rows_attr *attr;
     _Atomic int failed; /* a part had no memory */
 };
 
 static void split(const struct ops_tensor *a, uint32_t axes, struct lanes *l)
 {
-    int64_t strides[RUNG_MAX_DIMS], stride = 1;
+    int64_t strides[RUNG_MAX_DIMS];
     *l = (struct lanes){.n_rows = 1, .n = 1};
-    for (uint32_t d = a->n_dims; d-- > 0; stride *= a->dims[d])
-        strides[d] = stride;
+    ops_strides(a->n_dims, a->dims, strides);
     for (uint32_t d = 0; d < a->n_dims; d++) {
         if (axes >> d & 1) {
             l->reduced[l->n_reduced] = a->dims[d];
@@ -47,32 +53,19 @@ static void split(const struct ops_tensor *a, uint32_t axes, struct lanes *l)
     }
 }
 
-/* Steps an index over `dims`; the offset follows. */
-static void step(uint32_t n, const int64_t *dims, const int64_t *strides, int64_t *index,
-                 int64_t *at)
-{
-    for (uint32_t d = n; d-- > 0;) {
-        *at += strides[d];
-        if (++index[d] < dims[d])
-            return;
-        *at -= strides[d] * dims[d];
-        index[d] = 0;
-    }
-}
-
 static int32_t lanes_open(struct ops_eval *ev, const struct ops_tensor *a, uint32_t axes,
                           struct lanes *l)
 {
     int64_t index[RUNG_MAX_DIMS] = {0}, at = 0;
     split(a, axes, l);
-    if (ev->dry || axes >> (a->n_dims - l->n_reduced) == (1u << l->n_reduced) - 1)
+    if (axes >> (a->n_dims - l->n_reduced) == (1u << l->n_reduced) - 1)
         return RUNG_OK;
     l->offset = malloc(l->n * sizeof *l->offset);
     if (!l->offset)
         return ops_no_memory(&ev->who);
     for (uint64_t i = 0; i < l->n; i++) {
         l->offset[i] = at;
-        step(l->n_reduced, l->reduced, l->reduced_stride, index, &at);
+        ops_advance(l->n_reduced, l->reduced, l->reduced_stride, index, &at);
     }
     return RUNG_OK;
 }
@@ -100,10 +93,10 @@ static void scan_row(const struct job *j, const struct ops_row *row, int64_t at,
 {
     const int64_t *offset = j->lanes.offset;
     if (!offset) {
-        j->scan(row, j->r->v + at, j->r->e + at, j->ar);
+        j->attr->scan(row, j->r->v + at, j->r->e + at, j->ar);
         return;
     }
-    j->scan(row, v, e, j->ar);
+    j->attr->scan(row, v, e, j->ar);
     for (uint64_t i = 0; i < row->n; i++) {
         j->r->v[at + offset[i]] = v[i];
         j->r->e[at + offset[i]] = e[i];
@@ -133,59 +126,90 @@ static void run_rows(void *ctx, uint64_t first, uint64_t end)
     }
     for (uint64_t i = first; i < end; i++) {
         struct ops_row row = gather(j, at, buffer + n, buffer);
-        if (j->scan) {
+        if (j->attr->scan) {
             scan_row(j, &row, at, buffer + 2 * n, buffer + 3 * n);
         } else {
-            struct ops_num x = j->reduce(&row, j->opt, j->ar);
+            struct ops_num x = j->attr->reduce(&row, &j->attr->opt, j->ar);
             j->r->v[i] = x.v;
             j->r->e[i] = x.e;
         }
-        step(j->lanes.n_kept, j->lanes.kept, j->lanes.kept_stride, index, &at);
+        ops_advance(j->lanes.n_kept, j->lanes.kept, j->lanes.kept_stride, index, &at);
     }
     free(buffer);
 }
 
-/* Fills in the job's result tensor and runs it. Consumes a. */
-static int32_t run_job(struct ops_eval *ev, struct job *j, uint32_t axes, uint32_t n_dims,
-                       const int64_t *dims, struct ops_tensor *a, struct ops_tensor **out)
+static int32_t run_job(const struct ops_step *step)
 {
-    *out = NULL;
-    j->a = a;
-    j->ar = &ev->arith;
-    int32_t status = lanes_open(ev, a, axes, &j->lanes);
+    struct ops_eval *ev = step->ev;
+    struct job j = {.a = step->in[0], .r = step->out, .ar = &ev->arith, .attr = step->value->attr};
+    int32_t status = lanes_open(ev, j.a, j.attr->axes, &j.lanes);
     if (!status)
-        status = ops_tensor_new(ev, n_dims, dims, 1, out);
-    j->r = *out;
-    if (!status && !ev->dry)
-        ops_parallel(ev->threads, j->lanes.n_rows, OPS_GRAIN / j->lanes.n + 1, run_rows, j);
-    if (j->failed) {
-        status = ops_no_memory(&ev->who);
-        ops_tensor_drop(*out);
-        *out = NULL;
+        ops_parallel(ev->threads, j.lanes.n_rows, OPS_GRAIN / j.lanes.n + 1, run_rows, &j);
+    free(j.lanes.offset);
+    return j.failed ? ops_no_memory(&ev->who) : status;
+}
+
+/* Whole rows: reduced dimensions stay whole. */
+static void need_rows(const struct ops_value *v, const struct ops_box *want, uint32_t input,
+                      struct ops_box *out)
+{
+    const struct rows_attr *attr = v->attr;
+    uint32_t from = 0;
+    for (uint32_t d = 0; d < v->in[input]->n_dims; d++) {
+        int reduced = attr->axes >> d & 1;
+        if (!reduced) {
+            out->start[d] = want->start[from];
+            out->count[d] = want->count[from];
+        }
+        from += !reduced || attr->keepdim;
     }
-    free(j->lanes.offset);
-    ops_tensor_drop(a);
+}
+
+/* A scan computes whole rows; what is not wanted of them is left out. */
+static int32_t run_scan(const struct ops_step *step)
+{
+    struct ops_eval *ev = step->ev;
+    struct ops_step whole = *step;
+    const struct ops_tensor *a = step->in[0];
+    if (a->n == step->out->n)
+        return run_job(step);
+    int32_t status = ops_tensor_new(ev, a->n_dims, a->dims, 1, &whole.out);
+    if (!status)
+        status = run_job(&whole);
+    for (int e = 0; e < 2 && !status; e++)
+        ops_copy_box(e ? whole.out->e : whole.out->v, e ? step->out->e : step->out->v, a->n_dims,
+                     step->from, step->box);
+    ops_tensor_drop(whole.out);
     return status;
 }
 
-int32_t ops_reduce(struct ops_eval *ev, ops_reduce_fn f, const struct ops_row_options *opt,
-                   double flops, uint32_t axes, int keepdim, struct ops_tensor *a,
-                   struct ops_tensor **out)
+static const struct ops_kernel reduce_kernel = {need_rows, run_job, 0};
+static const struct ops_kernel scan_kernel = {need_rows, run_scan, 0};
+
+struct ops_value *ops_reduce(struct ops_eval *ev, ops_reduce_fn f,
+                             const struct ops_row_options *opt, double flops, uint32_t axes,
+                             int keepdim, struct ops_value *a)
 {
-    struct job job = {.reduce = f, .opt = opt};
+    struct rows_attr attr = {.axes = axes, .keepdim = keepdim, .reduce = f};
     int64_t dims[RUNG_MAX_DIMS];
     uint32_t n_dims = 0;
+    if (!a)
+        return NULL;
+    if (opt)
+        attr.opt = *opt;
     for (uint32_t d = 0; d < a->n_dims; d++)
         if (keepdim || !(axes >> d & 1))
             dims[n_dims++] = axes >> d & 1 ? 1 : a->dims[d];
     ev->flops += flops * (double)a->n;
-    return run_job(ev, &job, axes, n_dims, dims, a, out);
+    return ops_value_new(ev, 0, &reduce_kernel, n_dims, dims, &a, 1, &attr, sizeof attr);
 }
 
-int32_t ops_scan(struct ops_eval *ev, ops_scan_fn f, double flops, uint32_t axes,
-                 struct ops_tensor *a, struct ops_tensor **out)
+struct ops_value *ops_scan(struct ops_eval *ev, ops_scan_fn f, double flops, uint32_t axes,
+                           struct ops_value *a)
 {
-    struct job job = {.scan = f};
+    struct rows_attr attr = {.axes = axes, .keepdim = 1, .scan = f};
+    if (!a)
+        return NULL;
     ev->flops += flops * (double)a->n;
-    return run_job(ev, &job, axes, a->n_dims, a->dims, a, out);
+    return ops_value_new(ev, 0, &scan_kernel, a->n_dims, a->dims, &a, 1, &attr, sizeof attr);
 }

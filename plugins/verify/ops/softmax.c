@@ -1,5 +1,5 @@
 /*
- * Rows through exponentials: softmax, log_softmax, logsumexp; and running sums.
+ * Rows through exponentials: softmax, log_softmax, logsumexp; and running sums and products.
  */
 #include "ops.h"
 
@@ -115,6 +115,16 @@ void ops_row_softmax(const struct ops_row *row, double *v, double *e, const stru
     }
 }
 
+/* A kernel that multiplies before it divides rescales its sums as it does s. */
+void ops_row_softmax_fused(const struct ops_row *row, double *v, double *e,
+                           const struct ops_arith *ar)
+{
+    struct shares s = shares_of(row, NULL, NULL, ar);
+    ops_row_softmax(row, v, e, ar);
+    for (uint64_t j = 0; s.plain && j < row->n; j++)
+        e[j] = fmin(1, e[j] + 2 * s.error * v[j]);
+}
+
 /* (x - m) - log s; log passes on the relative error of s. */
 void ops_row_log_softmax(const struct ops_row *row, double *v, double *e,
                          const struct ops_arith *ar)
@@ -167,6 +177,37 @@ void ops_row_cumsum(const struct ops_row *row, double *v, double *e, const struc
         if (ar->u > ar->sum)
             e[i] += ar->u * fabs(sum);
         if (size > ar->max && fabs(sum) <= ar->max)
+            e[i] = INFINITY;
+    }
+}
+
+/*
+ * Prefix products: each as a product of its factors in any order. Relative errors add up as
+ * logarithms: of (|x| + e)/|x|, and 2u a step. Partial products may leave the range where the
+ * product does not (see ops_row_prod).
+ */
+void ops_row_cumprod(const struct ops_row *row, double *v, double *e, const struct ops_arith *ar)
+{
+    double product = 1, grown = 0, high = 0, big = 0, small = 0, brought = 0;
+    int zero = 0;
+    for (uint64_t i = 0; i < row->n; i++) {
+        double size = fabs(row->v[i]), more = row->e[i], l = log(size);
+        product *= row->v[i];
+        brought += more;
+        zero |= size == 0;
+        grown += log1p(more / size) + 2 * ar->u;
+        high += log(size + more) + 2 * ar->u;
+        big += l > 0 ? l : 0;
+        small += l < 0 ? l : 0;
+        v[i] = product;
+        e[i] = i == 0 ? brought : 0;
+        if (isinf(brought) || (isfinite(product) && exp(big) > ar->max && fabs(product) <= ar->max))
+            e[i] = INFINITY;
+        else if (isfinite(product) && i > 0 && !(zero && brought == 0))
+            e[i] = zero ? exp(high) : fabs(product) * ops_growth(grown);
+        if (isfinite(product) && i > 0 && !zero && ar->tiny > 0 && exp(small) < ar->tiny)
+            e[i] += fabs(product) + ar->tiny * exp(big);
+        if (!(e[i] >= 0))
             e[i] = INFINITY;
     }
 }

@@ -1,5 +1,5 @@
 /*
- * Tensors of values and bounds: memory, decoding of inputs, and rounding of outputs to their dtype.
+ * Elements of values: memory, decoding of inputs, and rounding of outputs to their dtype.
  */
 #include "ops.h"
 
@@ -7,72 +7,84 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* n doubles, counted; NULL with the call's error filled in when they can't be had. */
+static double *take_memory(struct ops_eval *ev, struct ops_tensor *t, int zeros)
+{
+    struct ops_memory *m = ev->memory;
+    uint64_t bytes = t->n * sizeof(double);
+    if (t->n > UINT64_MAX / sizeof(double) || bytes > m->limit || m->used > m->limit - bytes) {
+        ops_fail(&ev->who, RUNG_ENOMEM, 0,
+                 "the evaluation needs more than %llu MiB; ask for smaller shapes or raise memory",
+                 (unsigned long long)(m->limit >> 20));
+        return NULL;
+    }
+    double *p = zeros ? calloc(t->n, sizeof *p) : malloc(bytes);
+    if (p)
+        m->used += bytes;
+    else
+        ops_no_memory(&ev->who);
+    return p;
+}
 
 int32_t ops_tensor_new(struct ops_eval *ev, uint32_t n_dims, const int64_t *dims, int with_errors,
                        struct ops_tensor **out)
 {
-    uint64_t n = 1;
-    for (uint32_t i = 0; i < n_dims; i++)
-        if (dims[i] < 1 || __builtin_mul_overflow(n, (uint64_t)dims[i], &n) || n > UINT64_MAX / 32)
-            return ops_fail(&ev->who, RUNG_ECONFIG, 0, "a tensor of too many elements");
     struct ops_tensor *t = calloc(1, sizeof *t);
+    *out = NULL;
     if (!t)
         return ops_no_memory(&ev->who);
     t->refs = 1;
     t->n_dims = n_dims;
-    t->n = n;
-    if (n_dims)
-        memcpy(t->dims, dims, n_dims * sizeof *dims);
-    *out = t;
-    if (ev->dry)
+    t->n = 1;
+    t->memory = ev->memory;
+    for (uint32_t i = 0; i < n_dims; i++) {
+        t->dims[i] = dims[i];
+        t->n *= (uint64_t)dims[i];
+    }
+    t->v = take_memory(ev, t, 0);
+    t->e = t->v && with_errors ? take_memory(ev, t, 0) : NULL;
+    if (t->v && (t->e || !with_errors)) {
+        *out = t;
         return RUNG_OK;
-    t->v = malloc(n * sizeof *t->v);
-    t->e = with_errors ? malloc(n * sizeof *t->e) : NULL;
-    if (t->v && (t->e || !with_errors))
-        return RUNG_OK;
+    }
     ops_tensor_drop(t);
-    *out = NULL;
-    return ops_no_memory(&ev->who);
+    return RUNG_ENOMEM;
 }
 
 int32_t ops_tensor_need_errors(struct ops_eval *ev, struct ops_tensor *t)
 {
-    if (t->e || ev->dry)
-        return RUNG_OK;
-    t->e = calloc(t->n, sizeof *t->e);
-    return t->e ? RUNG_OK : ops_no_memory(&ev->who);
+    if (!t->e)
+        t->e = take_memory(ev, t, 1);
+    return t->e ? RUNG_OK : RUNG_ENOMEM;
+}
+
+void ops_strides(uint32_t n_dims, const int64_t *dims, int64_t *strides)
+{
+    int64_t stride = 1;
+    for (uint32_t d = n_dims; d-- > 0; stride *= dims[d])
+        strides[d] = stride;
+}
+
+void ops_tensor_drop_errors(struct ops_tensor *t)
+{
+    if (t->e)
+        t->memory->used -= t->n * sizeof *t->e;
+    free(t->e);
+    t->e = NULL;
 }
 
 void ops_tensor_drop(struct ops_tensor *t)
 {
     if (!t || --t->refs)
         return;
+    ops_tensor_drop_errors(t);
+    if (t->v)
+        t->memory->used -= t->n * sizeof *t->v;
     free(t->v);
-    free(t->e);
     free(t);
-}
-
-int32_t ops_scalar(struct ops_eval *ev, struct ops_num value, struct ops_tensor **out)
-{
-    int32_t status = ops_tensor_new(ev, 0, NULL, value.e != 0, out);
-    if (status || ev->dry)
-        return status;
-    (*out)->v[0] = value.v;
-    if (value.e != 0)
-        (*out)->e[0] = value.e;
-    return RUNG_OK;
-}
-
-const char *ops_shape_text(uint32_t n_dims, const int64_t *dims, char *buf, uint64_t size)
-{
-    uint64_t at = (uint64_t)snprintf(buf, size, "[");
-    for (uint32_t i = 0; i < n_dims && at + 24 < size; i++)
-        at += (uint64_t)snprintf(buf + at, size - at, "%s%lld", i ? ", " : "", (long long)dims[i]);
-    snprintf(buf + at, size - at, "]");
-    return buf;
 }
 
 /* ---- decoding ---- */
@@ -161,60 +173,52 @@ static int32_t input_errors(struct ops_eval *ev, uint32_t dtype, struct ops_tens
     return RUNG_OK;
 }
 
-/* Dense views are read in parts at once, others row by row. */
+/* Rows of the box (runs along the last dimension), read in parts at once. */
 struct decode_job {
     const struct rung_tensor_view *view;
+    const struct ops_box *box;
     double *v;
+    uint64_t run;
 };
 
-static void decode_dense(void *ctx, uint64_t first, uint64_t end)
+/* Offset in the view of row `row` of the box. */
+static int64_t row_offset(const struct decode_job *j, uint64_t row)
+{
+    const struct rung_tensor_view *view = j->view;
+    uint32_t last = view->n_dims - 1;
+    int64_t at = view->offset + j->box->start[last] * view->strides[last];
+    for (uint32_t d = last; d-- > 0; row /= (uint64_t)j->box->count[d])
+        at += (j->box->start[d] + (int64_t)(row % (uint64_t)j->box->count[d])) * view->strides[d];
+    return at;
+}
+
+static void decode_rows(void *ctx, uint64_t first, uint64_t end)
 {
     const struct decode_job *j = ctx;
-    read_run(j->view->dtype, j->view->data, j->view->offset + (int64_t)first, 1,
-             (int64_t)(end - first), j->v + first);
-}
-
-static int is_dense(const struct rung_tensor_view *view)
-{
-    int64_t stride = 1;
-    for (uint32_t d = view->n_dims; d-- > 0; stride *= view->dims[d])
-        if (view->dims[d] > 1 && view->strides[d] != stride)
-            return 0;
-    return 1;
-}
-
-static void decode_strided(const struct rung_tensor_view *view, const struct ops_tensor *t)
-{
-    uint32_t last = view->n_dims - 1; /* a view of no dimensions is dense */
-    int64_t run = view->dims[last], index[RUNG_MAX_DIMS] = {0}, at = view->offset;
-    for (uint64_t done = 0; done < t->n; done += (uint64_t)run) {
-        read_run(view->dtype, view->data, at, view->strides[last], run, t->v + done);
-        for (uint32_t d = last; d-- > 0;) {
-            at += view->strides[d];
-            if (++index[d] < view->dims[d])
-                break;
-            at -= view->strides[d] * view->dims[d];
-            index[d] = 0;
-        }
-    }
+    const struct rung_tensor_view *view = j->view;
+    for (uint64_t row = first; row < end; row++)
+        read_run(view->dtype, view->data, row_offset(j, row), view->strides[view->n_dims - 1],
+                 (int64_t)j->run, j->v + row * j->run);
 }
 
 int32_t ops_decode(struct ops_eval *ev, const struct rung_tensor_view *view,
-                   struct ops_tensor **out)
+                   const struct ops_box *box, struct ops_tensor **out)
 {
-    int32_t status = ops_tensor_new(ev, view->n_dims, view->dims, 0, out);
-    if (status || ev->dry)
+    int32_t status = ops_tensor_new(ev, view->n_dims, box->count, 0, out);
+    if (status)
         return status;
-    struct decode_job job = {view, (*out)->v};
-    if (is_dense(view))
-        ops_parallel(ev->threads, (*out)->n, OPS_GRAIN, decode_dense, &job);
-    else
-        decode_strided(view, *out);
+    struct decode_job job = {view, box, (*out)->v, 1};
+    if (view->n_dims) {
+        job.run = (uint64_t)box->count[view->n_dims - 1];
+        ops_parallel(ev->threads, (*out)->n / job.run, OPS_GRAIN / job.run + 1, decode_rows, &job);
+    } else {
+        read_run(view->dtype, view->data, view->offset, 1, 1, job.v);
+    }
     status = input_errors(ev, view->dtype, *out);
-    if (!status)
-        return RUNG_OK;
-    ops_tensor_drop(*out);
-    *out = NULL;
+    if (status) {
+        ops_tensor_drop(*out);
+        *out = NULL;
+    }
     return status;
 }
 
