@@ -179,7 +179,7 @@ static bool same_box(const struct box *box, uint32_t tensor, const struct rung_r
            memcmp(box->region.count, region->count, bytes) == 0;
 }
 
-/* The box cut out of the whole result, which is there already. */
+/* The box cut out of the whole result. */
 static int32_t cut_out(struct run *run, struct rung_call *call, uint32_t tensor, struct box *box)
 {
     const struct rung_reference_output *whole = &run->expected[tensor];
@@ -203,21 +203,30 @@ static int32_t cut_out(struct run *run, struct rung_call *call, uint32_t tensor,
     return RUNG_OK;
 }
 
+/* Only the box, where the reference can: RUNG_EUNSUPPORTED says that it can't. */
+static int32_t evaluate_alone(struct run *run, struct rung_call *call, uint32_t tensor,
+                              struct box *box)
+{
+    struct rung_call inner;
+    int32_t status = scratch(call, &inner);
+    if (status != RUNG_OK)
+        return status;
+    status = evaluate_box(run, &inner, tensor, box);
+    rung_arena_free(inner.arena);
+    return status;
+}
+
 static int32_t make_box(struct run *run, struct rung_call *call, uint32_t tensor,
                         const struct rung_region *region, struct box **out)
 {
     struct box *box = RUNG_ARENA_NEW(run->arena, struct box, 1);
-    struct rung_call inner;
-    int32_t status;
     *box = (struct box){.region = *region};
-    if (run->expected) {
-        status = cut_out(run, call, tensor, box);
-    } else {
-        status = scratch(call, &inner);
-        if (status == RUNG_OK) {
-            status = evaluate_box(run, &inner, tensor, box);
-            rung_arena_free(inner.arena);
-        }
+    int32_t status = run->expected ? RUNG_EUNSUPPORTED : evaluate_alone(run, call, tensor, box);
+    if (status == RUNG_EUNSUPPORTED) {
+        *call->error = rung_error_init();
+        status = ensure_expected(run, call);
+        if (status == RUNG_OK)
+            status = cut_out(run, call, tensor, box);
     }
     if (status != RUNG_OK)
         return status;

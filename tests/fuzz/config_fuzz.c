@@ -21,7 +21,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!root != (diags.n > 0))
         __builtin_trap();
     if (root) {
-        rung_task_read(arena, root, &diags);
+        struct rung_task_rest rest;
+        const struct rung_task *task = rung_task_read_all(arena, root, &rest, &diags);
+        double work = 1;
+        if (task && rung_task_amount_at(task, &rest.flops, task->bench[0].dims, &work, NULL))
+            __builtin_trap(); /* read_all has asked the same */
+        rung_config_kind(root);
         rung_pipeline_read(arena, root, &diags);
         rung_config_set(arena, root, text, &diags);
         rung_config_merge(arena, root, rung_config_parse(arena, text, "again.cfg", &diags));

@@ -22,13 +22,28 @@ static const struct rung_tensor_spec tensors[] = {
     {.role = RUNG_ROLE_OUTPUT, .dtype = RUNG_F32, .n_dims = 1, .name = "y", .shape = {"rows"}}};
 static const struct rung_shape_case cases[] = {{.dims = dims, .weight = 1}};
 
+static void check_symbol(const struct rung_resolved_step *step)
+{
+    int64_t elements = step->target_kind == RUNG_ARG_TENSOR ? 7 * 1000 : INT64_MAX;
+    if (!step->symbol || step->offset < 0 || step->count < 0 ||
+        step->count > elements - step->offset)
+        __builtin_trap();
+}
+
 static void check_step(const struct rung_resolved_step *step)
 {
+    if (step->kind == RUNG_STEP_SYMBOL)
+        check_symbol(step);
     if (step->kind != RUNG_STEP_LAUNCH)
         return;
     uint64_t threads = (uint64_t)step->block.x * step->block.y * step->block.z;
     if (!threads || threads > 1024 || !step->grid.x || step->grid.x > INT32_MAX ||
         !step->expression)
+        __builtin_trap();
+    const struct rung_dim3 *c = &step->cluster;
+    uint32_t blocks = c->x * c->y * c->z;
+    if ((c->x || c->y || c->z) &&
+        (!blocks || blocks > 16 || step->grid.x % c->x || step->grid.y % c->y))
         __builtin_trap();
 }
 
@@ -42,6 +57,7 @@ static void use(struct rung_arena *arena, const struct rung_task *task,
         __builtin_trap();
     rung_plan_allows(plan, task, dims, &point, 132);
     rung_plan_expressions(arena, plan, task, &point, &n, &problem);
+    rung_plan_symbols(arena, plan, &n);
     const struct rung_resolved_plan *r =
         rung_plan_resolve(arena, plan, task, dims, &point, 132, &problem);
     for (uint32_t i = 0; r && i < r->n_steps; i++)

@@ -1,6 +1,6 @@
 /*
  * libFuzzer: any text as a model's reply to codegen "cuda". Built with the plugin's sources; a
- * reply is either a bundle with a plan or a code with a message, never both and never neither.
+ * reply is either a bundle with a plan or a code with a message; only plan.error may have a bundle.
  */
 #include "base/status.h"
 #include "plugin/instance.h"
@@ -53,6 +53,16 @@ static const struct rung_task task = {.struct_size = sizeof task,
                                       .bench = cases,
                                       .reference = "ops"};
 
+/* An earlier candidate: the parent, and code that waits for its plan. */
+#define EARLIER                                                                                    \
+    "//@ launch k grid=(rows) block=(32) args=(x, y, cols)\n"                                      \
+    "__global__ void k(const float *x, float *y, int cols) { y[blockIdx.x] = x[cols]; }\n"
+static const struct rung_file earlier_file = {.struct_size = sizeof earlier_file,
+                                              .path = "earlier.cu",
+                                              .text = {EARLIER, sizeof EARLIER - 1}};
+static const struct rung_bundle earlier = {
+    .struct_size = sizeof earlier, .n_files = 1, .language = "cuda", .files = &earlier_file};
+
 /* The plugin as one instance for all inputs. */
 static struct rung_instance *codegen(void)
 {
@@ -82,16 +92,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct rung_error err = rung_error_init();
     struct rung_call call = {.struct_size = sizeof call, .arena = rung_arena_new(), .error = &err};
+    unsigned how = size ? data[size - 1] : 0; /* the last byte tells the conversation */
     struct rung_reply_request req = {
         .struct_size = sizeof req,
+        .flags = how & 1 ? RUNG_REPLY_PLAN_ONLY : 0,
         .task = &task,
+        .parent = how & 2 ? &earlier : NULL,
+        .base = how & 1 ? &earlier : NULL,
         .reply = {rung_arena_strndup(call.arena, (const char *)data, size), size}};
     struct rung_reply_result result = {.struct_size = sizeof result};
     int32_t status;
     RUNG_INVOKE(status, codegen(), struct rung_codegen_ops, read_reply, &call, &req, &result);
     bool good = result.code[0] == 0;
     if (status || (good && !result.bundle) || good != (result.plan != NULL) ||
-        (!good && !result.message.len))
+        (!good && !result.message.len) ||
+        (!good && result.bundle && strcmp(result.code, "plan.error") != 0))
         __builtin_trap();
     rung_arena_free(call.arena);
     return 0;

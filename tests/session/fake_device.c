@@ -269,6 +269,8 @@ static int32_t evaluate(void *self, struct rung_call *call, const struct rung_re
     uint64_t n = 1;
     for (uint32_t d = 0; d < x->n_dims; d++)
         n *= (uint64_t)x->dims[d];
+    if (fake_config.no_regions && r->regions)
+        return rung_fail(call->error, RUNG_EUNSUPPORTED, "", "no boxes");
     if (n > 1 << 16 || n_out != 1)
         return rung_fail(call->error, RUNG_EUNSUPPORTED, "", "too large for the fake");
     out[0].n = 0;

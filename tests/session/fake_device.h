@@ -32,7 +32,7 @@ struct fake_config {
     const char *variable;
     /* What the reference answers; NULL: 2 x + 1 of the first input, bound 1e-6 |y|. */
     const double *value, *bound;
-    int ignore_regions;
+    int ignore_regions, no_regions; /* of the reference */
 };
 
 struct fake_counts {

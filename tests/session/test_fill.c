@@ -109,6 +109,20 @@ static void parts_equal_the_whole(void **state)
     }
 }
 
+/* Large draws are made by several threads. */
+static void a_large_draw_equals_its_elements(void **state)
+{
+    enum { N = (1 << 20) + 4097, FIRST = 999 };
+    float *v = malloc(N * sizeof *v);
+    (void)state;
+    for (int k = 0; rung_fill_kinds[k]; k++) {
+        draw(rung_fill_kinds[k], RUNG_F32, FIRST, N, 1000, v);
+        for (uint64_t i = 0; i < N; i += i % 262144 < 3 || i % 262144 > 262140 ? 1 : 251)
+            assert_true(v[i] == (float)rung_fill_value(rung_fill_kinds[k], 7, 3, FIRST + i, 1000));
+    }
+    free(v);
+}
+
 static void rows(void **state)
 {
     (void)state;
@@ -273,6 +287,7 @@ int main(void)
                                        cmocka_unit_test(normal_agrees_with_libm),
                                        cmocka_unit_test(known_bits),
                                        cmocka_unit_test(parts_equal_the_whole),
+                                       cmocka_unit_test(a_large_draw_equals_its_elements),
                                        cmocka_unit_test(rows),
                                        cmocka_unit_test(integer_and_bool_types),
                                        cmocka_unit_test(scale_shift_and_bytes),

@@ -166,11 +166,28 @@ static void a_reference_that_ignores_the_box_is_told(void **state)
     harness_done(&h);
 }
 
+static void a_reference_without_boxes_is_asked_for_all_once(void **state)
+{
+    struct harness h;
+    struct rung_reference_output whole;
+    struct rung_region r = box(1, 2, 0, B, 1, 3), other = box(4, 1, 1, 1, 0, 6);
+    (void)state;
+    struct rung_run *run = begin(&h), *fresh = harness_run(&h, A, 2, 0);
+    fake_config.no_regions = 1;
+    assert_int_equal(h.session->expected(h.session, &h.call, run, 1, &whole), RUNG_OK);
+    check_values(&h, fresh, &r, &whole);
+    check_values(&h, fresh, &other, &whole);
+    assert_int_equal(h.error.code, RUNG_OK);
+    assert_int_equal(fake_counts.evaluations, 2);
+    harness_done(&h);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_clean, harness_clean)
     const struct CMUnitTest tests[] = {T(boxes_hold_what_the_whole_holds),
                                        T(a_box_is_compared_alone), T(boxes_outside_are_refused),
-                                       T(a_reference_that_ignores_the_box_is_told)};
+                                       T(a_reference_that_ignores_the_box_is_told),
+                                       T(a_reference_without_boxes_is_asked_for_all_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Every verdict of the numeric verifier, their order, and what is said. */
 #include "verdicts.h"
 
+#include "../session/fake_device.h"
 #include "honest.h"
 
 #include <math.h>
@@ -33,6 +34,14 @@ static void softmax_in_half(float *x, float *y, int rows, int cols)
         h[i] = to_f16(x[i]);
     softmax(h, y, rows, cols);
     free(h);
+}
+
+static void half_where_whole_tiles(float *x, float *y, int rows, int cols)
+{
+    if (rows % 32 == 0 && cols % 32 == 0)
+        softmax_in_half(x, y, rows, cols);
+    else
+        softmax(x, y, rows, cols);
 }
 
 static void only_multiples_of_256_written(float *x, float *y, int rows, int cols)
@@ -123,6 +132,119 @@ static void counts_its_launches(float *x, float *y, int rows, int cols)
     softmax(x, y, rows, cols);
     if (same == 2 && cols > 1)
         y[0] += 1;
+}
+
+/* Keeps rows of an earlier call, as in a __device__ array that the module's reload clears, and
+ * knows its inputs by two elements. */
+static void keeps_results(float *x, float *y, int rows, int cols)
+{
+    enum { KEPT = 1 << 20 };
+    static float kept[KEPT], first, last;
+    static int n;
+    if (fake_variable[0] == 0)
+        n = 0;
+    fake_variable[0] = 1;
+    if (rows * cols > KEPT) {
+        softmax(x, y, rows, cols);
+    } else if (n == rows * cols && first == x[0] && last == x[n - 1]) {
+        memcpy(y, kept, sizeof *y * (size_t)n);
+    } else {
+        n = rows * cols;
+        first = x[0];
+        last = x[n - 1];
+        softmax(x, y, rows, cols);
+        memcpy(kept, y, sizeof *y * (size_t)n);
+    }
+}
+
+static void right_for_40_calls(float *x, float *y, int rows, int cols)
+{
+    softmax(x, y, rows, cols);
+    if ((fake_variable[0] += 1) > 40)
+        y[0] += 1;
+}
+
+/* The last block writes the result; its counter is in a variable. */
+static void last_block(float *x, float *y, int rows, int cols)
+{
+    for (int block = 0; block < 4; block++)
+        if ((fake_variable[1] += 1) == 4)
+            softmax(x, y, rows, cols);
+}
+
+static void last_block_that_resets(float *x, float *y, int rows, int cols)
+{
+    last_block(x, y, rows, cols);
+    fake_variable[1] = 0;
+}
+
+static void last_of_the_middle_row_wrong(float *x, float *y, int rows, int cols)
+{
+    softmax(x, y, rows, cols);
+    if (rows > 2)
+        y[(long)(rows / 2) * cols + cols - 1] = NAN;
+}
+
+/* One element that no box holds at 300 x 500. */
+static void one_unwritten(float *x, float *y, int rows, int cols)
+{
+    long at = (long)rows * cols > 100000 ? 7L * cols + 303 : 0;
+    float keep = y[at];
+    softmax(x, y, rows, cols);
+    if (at)
+        memcpy(&y[at], &keep, sizeof keep);
+}
+
+static void last_column_wrong(float *x, float *y, int rows, int cols)
+{
+    softmax(x, y, rows, cols);
+    for (long r = 0; rows * cols > 100000 && r < rows; r++)
+        y[r * cols + cols - 1] = 0;
+}
+
+static void border_wrong(float *x, float *y, int rows, int cols)
+{
+    softmax(x, y, rows, cols);
+    for (long r = 0; rows * cols > 100000 && r < rows; r++)
+        for (int c = 127; c < cols; c += 128)
+            y[r * cols + c] = 0;
+}
+
+static float to_tf32(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    bits = (bits + 0x1000) & ~UINT32_C(0x1fff);
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+static void product(float *x, float *y, int rows, int cols, float (*round)(float))
+{
+    const float *w = verdict_weight;
+    for (long r = 0; r < rows; r++)
+        for (long c = 0; c < cols; c++)
+            y[r * cols + c] = 0;
+    for (long r = 0; r < rows; r++)
+        for (long k = 0; k < cols; k++)
+            for (long c = 0; c < cols; c++)
+                y[r * cols + c] += round(x[r * cols + k]) * round(w[k * cols + c]);
+}
+
+static float as_it_is(float v)
+{
+    return v;
+}
+
+static void matmul(float *x, float *y, int rows, int cols)
+{
+    product(x, y, rows, cols, as_it_is);
+}
+
+/* In tf32 where the sums are long, so that their bounds are wide. */
+static void matmul_in_tf32(float *x, float *y, int rows, int cols)
+{
+    product(x, y, rows, cols, cols == 1500 ? to_tf32 : as_it_is);
 }
 
 static void var_of_moments(float *x, float *y, int rows, int cols)
@@ -256,7 +378,89 @@ static void state_between_launches_is_found(void **state)
 {
     (void)state;
     expect_fail(&(struct trial){SOFTMAX, .kernel = counts_its_launches}, "numeric.mismatch",
-                "3 times in a row");
+                "launch 3 in a row: y");
+    expect_fail(&(struct trial){SOFTMAX, .kernel = right_for_40_calls}, "numeric.mismatch",
+                "launch 41 in a row: y");
+    expect_fail(&(struct trial){SOFTMAX, .kernel = last_block}, "output.unwritten",
+                "the second launch in a row: y has");
+    expect_fail(&(struct trial){SOFTMAX, .kernel = last_block}, "output.unwritten",
+                "The first launch is right on the same inputs");
+    expect_fail(&(struct trial){SOFTMAX, .kernel = keeps_results}, "numeric.mismatch",
+                "with a few elements exchanged: y");
+    expect_fail(&(struct trial){SOFTMAX, .kernel = keeps_results}, "numeric.mismatch",
+                "The same launch is right where it is the first");
+    expect_pass(&(struct trial){SOFTMAX, .kernel = last_block_that_resets});
+    /* Where no shape is small a device that is fast runs many in a row all the same. */
+    struct trial t = {SOFTMAX,     .kernel = right_for_40_calls,  .rows = 300,
+                      .cols = 500, .flags = RUNG_DEVICE_MEASURES, .shape_rule = RUNG_SHAPES_FIXED};
+    expect_fail(&t, "numeric.mismatch", "launch 64 in a row: y");
+    t.kernel = keeps_results;
+    expect_fail(&t, "numeric.mismatch", "with a few elements exchanged: y");
+    t.kernel = softmax;
+    expect_pass(&t);
+}
+
+static void dear_outputs_are_compared_in_part(void **state)
+{
+    (void)state;
+    struct trial t = {SOFTMAX,     .kernel = softmax, .rows = 300,
+                      .cols = 500, .option = "whole", .value = 1000000};
+    struct outcome o = judge(&t);
+    if (o.status != RUNG_PASS)
+        fail_msg("%s: %s", o.code, o.detail);
+    support_contains(o.detail, "were compared, as rows and tiles");
+    const char *share = strstr(o.metrics, "\"share\":");
+    assert_non_null(share);
+    double part = strtod(share + strlen("\"share\":"), NULL);
+    if (!(part > 0.02 && part <= 0.05))
+        fail_msg("%g of the output was compared", part);
+    t.kernel = last_column_wrong;
+    expect_fail(&t, "numeric.mismatch", "compared elements out");
+    t.kernel = border_wrong;
+    expect_fail(&t, "numeric.mismatch", "rows=300 cols=500");
+    t.kernel = one_unwritten;
+    expect_fail(&t, "output.unwritten", "y has 1 of");
+    t.kernel = last_of_the_middle_row_wrong;
+    expect_fail(&t, "output.nonfinite", NULL);
+    t.kernel = zeros;
+    expect_fail(&t, "numeric.mismatch", "The wrong elements are all 0");
+    t.kernel = softmax_in_half;
+    expect_fail(&t, "numeric.precision", NULL);
+    t.kernel = another_one_each_time;
+    turn = 0;
+    expect_fail(&t, "run.nondeterministic", NULL);
+    t = (struct trial){SOFTMAX, .kernel = softmax, .option = "whole", .value = 0,
+                       .shape_rule = RUNG_SHAPES_FIXED}; /* nothing is whole */
+    expect_pass(&t);
+    t.graph = "y = x * 0";
+    t.kernel = zeros;
+    expect_fail(&t, "task.weak", "y = 0 everywhere");
+    t.graph = "y = x + 1e-30";
+    t.kernel = copy;
+    expect_fail(&t, "task.weak", "a copy of x");
+    t = (struct trial){.graph = "y = var(x, axis=1)",
+                       .scalar = 1,
+                       .min_cols = 2,
+                       .rows = 4000,
+                       .cols = 40,
+                       .option = "whole",
+                       .value = 100000,
+                       .kernel = var_in_two_passes};
+    expect_pass(&t);
+}
+
+static void few_bits_are_seen_where_sums_are_long(void **state)
+{
+    (void)state;
+    struct trial t = {.graph = "y = matmul(x, w)",
+                      .kernel = matmul_in_tf32,
+                      .weight = 1,
+                      .rows = 2,
+                      .cols = 1500,
+                      .shape_rule = RUNG_SHAPES_FIXED};
+    expect_fail(&t, "numeric.precision", "an error of 2^-1");
+    t.kernel = matmul;
+    expect_pass(&t);
 }
 
 static void shapes_follow_the_tasks_rule(void **state)
@@ -270,6 +474,13 @@ static void shapes_follow_the_tasks_rule(void **state)
     expect_pass(&t);
     t.multiple = 0;
     expect_fail(&t, "numeric.mismatch", NULL);
+}
+
+static void fast_paths_for_whole_tiles_are_tried(void **state)
+{
+    (void)state;
+    struct trial t = {SOFTMAX, .kernel = half_where_whole_tiles, .rows = 30, .cols = 500};
+    expect_fail(&t, "numeric.precision", "half-precision");
 }
 
 static void dear_shapes_are_left_out_unless_they_are_all(void **state)
@@ -335,8 +546,9 @@ static void patterns_are_named(void **state)
 static void the_tolerance_is_a_factor(void **state)
 {
     (void)state;
-    struct trial t = {SOFTMAX, .kernel = softmax_in_half, .option = "tolerance", .value = 1000000};
-    assert_int_equal(judge(&t).status, RUNG_PASS);
+    struct trial t = {SOFTMAX, .kernel = softmax_in_half, .option = "tolerance", .value = 1000000,
+                      .shape_rule = RUNG_SHAPES_FIXED};
+    expect_pass(&t);
 }
 
 static void the_same_seed_gives_the_same_check(void **state)
@@ -368,7 +580,10 @@ int main(void)
         cmocka_unit_test(faults_end_the_check_at_once),
         cmocka_unit_test(results_that_change_are_told),
         cmocka_unit_test(state_between_launches_is_found),
+        cmocka_unit_test(dear_outputs_are_compared_in_part),
+        cmocka_unit_test(few_bits_are_seen_where_sums_are_long),
         cmocka_unit_test(shapes_follow_the_tasks_rule),
+        cmocka_unit_test(fast_paths_for_whole_tiles_are_tried),
         cmocka_unit_test(dear_shapes_are_left_out_unless_they_are_all),
         cmocka_unit_test(weak_tasks_are_told),
         cmocka_unit_test(patterns_are_named),

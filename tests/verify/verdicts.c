@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+const float *verdict_weight;
 static matrix_kernel kernel_under_test;
 static const char *fault_to_give;
 
@@ -25,6 +26,7 @@ static void launch(const struct fake_args *a, const struct rung_launch *l, struc
         f->line = 7;
         return;
     }
+    verdict_weight = a->t;
     kernel_under_test(a->x, a->y, a->n,
                       a->pad); /* the third and fourth arguments are rows and cols */
 }
@@ -37,10 +39,10 @@ struct bench {
     struct rung_instance *device, *reference, *numeric;
     struct rung_dim dims[2];
     int64_t default_dims[2];
-    struct rung_tensor_spec tensors[2];
+    struct rung_tensor_spec tensors[3];
     struct rung_shape_case shape;
     struct rung_task task;
-    struct rung_kernel_param params[4];
+    struct rung_kernel_param params[5];
     struct rung_kernel kernel;
     struct rung_artifact artifact;
     struct rung_device_info info;
@@ -75,11 +77,14 @@ static void init_task(struct bench *b, const struct trial *t)
     b->tensors[1].role = RUNG_ROLE_OUTPUT;
     b->tensors[1].name = "y";
     b->tensors[1].n_dims = t->scalar ? 1 : 2;
+    b->tensors[2] = b->tensors[0];
+    b->tensors[2].name = "w";
+    b->tensors[2].shape[0] = "cols";
     b->shape = (struct rung_shape_case){
         .struct_size = sizeof b->shape, .dims = b->default_dims, .weight = 1};
     b->task = (struct rung_task){.struct_size = sizeof b->task,
                                  .n_dims = 2,
-                                 .n_tensors = 2,
+                                 .n_tensors = t->weight ? 3 : 2,
                                  .n_bench = 1,
                                  .name = "t",
                                  .summary = "t",
@@ -92,21 +97,21 @@ static void init_task(struct bench *b, const struct trial *t)
                                  .graph = t->graph};
 }
 
-static void init_artifact(struct bench *b)
+static void init_artifact(struct bench *b, const struct trial *t)
 {
-    static const uint32_t offsets[4] = {0, 8, 16, 20}, sizes[4] = {8, 8, 4, 4};
-    for (int i = 0; i < 4; i++)
+    static const uint32_t offsets[5] = {0, 8, 16, 20, 24}, sizes[5] = {8, 8, 4, 4, 8};
+    for (int i = 0; i < 5; i++)
         b->params[i] = (struct rung_kernel_param){.struct_size = sizeof b->params[i],
                                                   .type = RUNG_PARAM_BITS,
                                                   .offset = offsets[i],
                                                   .size = sizes[i],
                                                   .alignment = sizes[i]};
     b->kernel = (struct rung_kernel){.struct_size = sizeof b->kernel,
-                                     .n_params = 4,
+                                     .n_params = t->weight ? 5 : 4,
                                      .expression = "k",
                                      .symbol = "k",
                                      .params = b->params,
-                                     .param_bytes = 24};
+                                     .param_bytes = t->weight ? 32 : 24};
     b->artifact = (struct rung_artifact){
         .struct_size = sizeof b->artifact, .n_kernels = 1, .kernels = &b->kernel};
     memset(&fake_config, 0, sizeof fake_config);
@@ -140,9 +145,10 @@ static struct rung_instance *load(struct bench *b, const char *kind, const char 
     return instance;
 }
 
-static void open_session(struct bench *b)
+static void open_session(struct bench *b, const struct trial *t)
 {
-    static const char plan[] = "//@ launch k grid=(1) block=(32) args=(x, y, rows, cols)\n";
+    const char *plan = t->weight ? "//@ launch k grid=(1) block=(32) args=(x, y, rows, cols, w)\n"
+                                 : "//@ launch k grid=(1) block=(32) args=(x, y, rows, cols)\n";
     const char *problem = NULL;
     struct rung_fault fault = {.struct_size = sizeof fault};
     struct rung_session_spec spec = {.device = b->device,
@@ -170,14 +176,15 @@ static void bench_open(struct bench *b, const struct trial *t)
     kernel_under_test = t->kernel;
     fault_to_give = t->fault;
     init_task(b, t);
-    init_artifact(b);
+    init_artifact(b, t);
+    fake_config.flags = t->flags;
     assert_int_equal(
         rung_instance_new(&fake_device_loaded, NULL, "fake", "/", NULL, &b->device, &b->error), 0);
     RUNG_INVOKE(status, b->device, struct rung_device_ops, info, &b->call, &b->info);
     assert_int_equal(status, RUNG_OK);
     b->reference = load(b, RUNG_KIND_REFERENCE, "ops", NULL);
     b->numeric = load(b, RUNG_KIND_VERIFIER, "numeric", t);
-    open_session(b);
+    open_session(b, t);
 }
 
 static void bench_close(struct bench *b)

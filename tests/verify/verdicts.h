@@ -27,6 +27,8 @@ struct trial {
     const char *option;  /* NULL or "name" of an integer option of numeric */
     int64_t value;
     int cancelled;
+    uint32_t flags; /* rung_device_flag */
+    int weight;     /* a second input w[cols, cols], at verdict_weight while a kernel runs */
 };
 
 /* The verdict's status and code; text and metrics (as JSON) are kept until the next trial. */
@@ -38,6 +40,8 @@ struct outcome {
     int32_t error; /* of check itself */
     int launches;
 };
+
+extern const float *verdict_weight;
 
 struct outcome judge(const struct trial *trial);
 /* Ends the test unless the trial fails with this code and the detail holds `says` (may be NULL). */

@@ -18,6 +18,7 @@ struct cuda {
     cu_context context;
     cu_stream stream;
     int started, dead;
+    int clusters, cooperative; /* launches that this GPU has */
     char name[256], id[64], arch[16], version[32];
     struct rung_device_info info;
 };
@@ -28,11 +29,41 @@ struct rung_buffer {
     uint64_t bytes;
 };
 
-/* ---- launch.c ---- */
+struct cuda_kernel {
+    char *symbol;
+    cu_function function;
+    uint32_t shared; /* dynamic bytes that were allowed so far */
+    int wide;        /* clusters beyond the portable size were allowed */
+};
+
+/* A variable that was asked for; base stays 0: the module's, not ours to free. */
+struct variable {
+    struct variable *next;
+    char *name;
+    struct rung_buffer buffer;
+};
+
+struct rung_module {
+    cu_module module;
+    void *image; /* the code as it was loaded */
+    struct variable *variables;
+    int changes;            /* has variables that kernels may write */
+    int launched, uploaded; /* since it was loaded */
+    uint32_t n_kernels;
+    struct cuda_kernel kernels[];
+};
+
+/* ---- module.c ---- */
 
 int32_t cuda_load(void *self, struct rung_call *call, const struct rung_artifact *artifact,
                   struct rung_module **out, struct rung_fault *fault);
 void cuda_unload(void *self, struct rung_module *module);
+int32_t cuda_reset(void *self, struct rung_call *call, struct rung_module *module);
+int32_t cuda_symbol(void *self, struct rung_call *call, struct rung_module *module,
+                    const char *name, struct rung_buffer **out, uint64_t *bytes);
+
+/* ---- launch.c ---- */
+
 int32_t cuda_launch(void *self, struct rung_call *call, const struct rung_launch *launch,
                     struct rung_fault *fault);
 int32_t cuda_sync(void *self, struct rung_call *call, struct rung_fault *fault);

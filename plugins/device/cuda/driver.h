@@ -45,6 +45,8 @@ enum {
     CU_INVALID_PC = 718,
     CU_LAUNCH_FAILED = 719,
     CU_COOPERATIVE_TOO_LARGE = 720,
+    CU_NOT_SUPPORTED = 801,
+    CU_INVALID_CLUSTER_SIZE = 912,
 };
 
 enum { /* CUdevice_attribute */
@@ -53,14 +55,36 @@ enum { /* CUdevice_attribute */
        CU_ATTR_L2_BYTES = 38,
        CU_ATTR_MAJOR = 75,
        CU_ATTR_MINOR = 76,
+       CU_ATTR_COOPERATIVE_LAUNCH = 95,
        CU_ATTR_MAX_SHARED_OPTIN = 97,
+       CU_ATTR_CLUSTER_LAUNCH = 120,
 };
 
 enum {
     CU_FUNC_MAX_DYNAMIC_SHARED = 8, /* CUfunction_attribute */
+    CU_FUNC_NON_PORTABLE_CLUSTER = 14,
+    CU_LAUNCH_COOPERATIVE = 2, /* CUlaunchAttributeID */
+    CU_LAUNCH_CLUSTER = 4,
     CU_STREAM_NON_BLOCKING = 1,
     CU_JIT_ERROR_LOG = 5, /* CUjit_option */
     CU_JIT_ERROR_LOG_BYTES = 6,
+};
+
+/* CUlaunchAttribute and CUlaunchConfig */
+struct cu_launch_attribute {
+    int id;
+    char reserved[4];
+    union {
+        char room[64];
+        int cooperative;
+        unsigned cluster[3];
+    } value;
+};
+struct cu_launch_config {
+    unsigned grid[3], block[3], shared;
+    cu_stream stream;
+    struct cu_launch_attribute *attributes;
+    unsigned n_attributes;
 };
 
 /* X(result, member, exported symbol, parameters) */
@@ -89,10 +113,15 @@ enum {
       (cu_module *, const void *, unsigned n, int *options, void **values))                        \
     X(module_unload, "cuModuleUnload", (cu_module))                                                \
     X(module_function, "cuModuleGetFunction", (cu_function *, cu_module, const char *))            \
+    X(module_global, "cuModuleGetGlobal_v2", (cu_address *, size_t *, cu_module, const char *))    \
     X(function_set, "cuFuncSetAttribute", (cu_function, int attribute, int value))                 \
     X(launch, "cuLaunchKernel",                                                                    \
       (cu_function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,  \
        unsigned shared, cu_stream, void **params, void **extra))                                   \
+    X(launch_ex, "cuLaunchKernelEx",                                                               \
+      (const struct cu_launch_config *, cu_function, void **params, void **extra))                 \
+    X(resident_blocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                              \
+      (int *, cu_function, int threads, size_t shared))                                            \
     X(stream_new, "cuStreamCreate", (cu_stream *, unsigned flags))                                 \
     X(stream_free, "cuStreamDestroy_v2", (cu_stream))                                              \
     X(stream_query, "cuStreamQuery", (cu_stream))                                                  \

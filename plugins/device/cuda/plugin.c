@@ -161,6 +161,24 @@ static int32_t mem_fill(void *ptr, struct rung_call *call, struct rung_buffer *b
     return RUNG_OK;
 }
 
+/* Queued like a launch: the plan's copies into variables lie among its launches. */
+static int32_t mem_copy(void *ptr, struct rung_call *call, struct rung_buffer *to,
+                        uint64_t to_offset, struct rung_buffer *from, uint64_t from_offset,
+                        uint64_t bytes)
+{
+    struct cuda *self = ptr;
+    int32_t status = check_range(self, call, to, to_offset, bytes);
+    if (status == RUNG_OK)
+        status = check_range(self, call, from, from_offset, bytes);
+    if (status != RUNG_OK || !bytes)
+        return status;
+    cu_result result = self->driver.copy(to->address + to_offset, from->address + from_offset,
+                                         bytes, self->stream);
+    if (result != CU_OK)
+        return cuda_fail(&self->driver, call->error, RUNG_EUNAVAILABLE, "cuMemcpyDtoD", result);
+    return RUNG_OK;
+}
+
 /* ---- Events ---- */
 
 struct rung_device_event {
@@ -263,6 +281,8 @@ static void describe(struct cuda *self)
         snprintf(self->name, sizeof self->name, "NVIDIA GPU");
     self->name[sizeof self->name - 1] = 0;
     describe_id(self);
+    self->clusters = attribute(self, CU_ATTR_CLUSTER_LAUNCH, 0);
+    self->cooperative = attribute(self, CU_ATTR_COOPERATIVE_LAUNCH, 0);
     self->driver.driver_version(&version);
     self->driver.mem_info(&free_bytes, &total);
     snprintf(self->version, sizeof self->version, "CUDA %d.%d", version / 1000,
@@ -382,7 +402,10 @@ static const struct rung_device_ops ops = {.struct_size = sizeof ops,
                                            .event_new = event_new,
                                            .event_free = event_free,
                                            .event_record = event_record,
-                                           .event_elapsed = event_elapsed};
+                                           .event_elapsed = event_elapsed,
+                                           .reset = cuda_reset,
+                                           .symbol = cuda_symbol,
+                                           .copy = mem_copy};
 
 static const struct rung_factory factory = {
     .struct_size = sizeof factory,

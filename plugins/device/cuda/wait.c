@@ -94,12 +94,14 @@ static const char *code_of(cu_result result)
         return "run.timeout";
     case CU_LAUNCH_OUT_OF_RESOURCES:
     case CU_COOPERATIVE_TOO_LARGE:
+    case CU_INVALID_CLUSTER_SIZE:
         return "launch.resources";
     case CU_NO_BINARY_FOR_GPU:
     case CU_INVALID_PTX:
     case CU_INVALID_IMAGE:
     case CU_UNSUPPORTED_PTX_VERSION:
     case CU_JIT_COMPILER_NOT_FOUND:
+    case CU_NOT_SUPPORTED:
         return "device.unsupported";
     case CU_OUT_OF_MEMORY:
         return "device.memory";
@@ -126,6 +128,8 @@ static const char *remark(cu_result result)
         return "; the kernel did not end in time";
     case CU_LAUNCH_OUT_OF_RESOURCES:
         return "; too many registers or threads for one block";
+    case CU_INVALID_CLUSTER_SIZE:
+        return "; so many blocks a cluster, with their shared memory, do not fit: take fewer";
     case CU_LAUNCH_FAILED:
         return "; often an access outside shared or local memory";
     default:

@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SHAPES = 256, DRAWS_LIMIT = 16 << 20, HARD_LIMIT = 512 << 10 };
+enum { MAX_SHAPES = 256, DRAWS_LIMIT = 16 << 20, HARD_LIMIT = 512 << 10, ALIGNED_LIMIT = 4 << 20 };
 
 /* Where the task's own shape ends: a derived shape, or one of the task. */
 struct shape {
     int64_t *dims;
     double cost;
-    int own; /* of the task */
+    int own;  /* of the task */
+    int part; /* too dear to be compared whole */
 };
 
 struct shapes {
@@ -24,7 +25,7 @@ struct shapes {
 };
 
 /* splitmix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014). */
-static uint64_t next(uint64_t *state)
+uint64_t numeric_next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -34,29 +35,48 @@ static uint64_t next(uint64_t *state)
 
 static int64_t pick(uint64_t *state, const int64_t *from, uint64_t n)
 {
-    return from[next(state) % n];
+    return from[numeric_next(state) % n];
 }
 
-/* Elements of all tensors, or half the operations where these are more. */
-static int32_t cost_of(const struct numeric_check *k, const int64_t *dims, double *cost)
+/* Elements of all tensors, and the operations; 0 of these where the reference counts none. */
+static int32_t sizes_of(const struct numeric_check *k, const int64_t *dims, double *elements,
+                        double *flops)
 {
     const struct rung_task *task = k->session->task;
     struct rung_work work = {.struct_size = sizeof work};
     int64_t shape[RUNG_MAX_DIMS];
-    *cost = 0;
+    *elements = *flops = 0;
     for (uint32_t i = 0; i < task->n_tensors; i++) {
         double n = 1;
         if (k->session->shape(k->session, i, dims, shape))
             return RUNG_EINVAL;
         for (uint32_t d = 0; d < task->tensors[i].n_dims; d++)
             n *= (double)shape[d];
-        *cost += n;
+        *elements += n;
     }
     if (k->session->work(k->session, k->call, dims, &work))
-        k->call->error->code = RUNG_OK; /* a reference that counts no work: the elements count */
-    else if (work.flops / 2 > *cost)
-        *cost = work.flops / 2;
+        k->call->error->code = RUNG_OK;
+    else
+        *flops = work.flops;
     return RUNG_OK;
+}
+
+/* Elements of all tensors, or half the operations where these are more. */
+static int32_t cost_of(const struct numeric_check *k, const int64_t *dims, double *cost)
+{
+    double flops;
+    int32_t status = sizes_of(k, dims, cost, &flops);
+    if (!status && flops / 2 > *cost)
+        *cost = flops / 2;
+    return status;
+}
+
+/* The reference takes about 32 operations an element even where the task has none. */
+static int too_dear(const struct numeric_check *k, const int64_t *dims)
+{
+    double elements, flops;
+    return !sizes_of(k, dims, &elements, &flops) &&
+           (flops > k->self->whole || elements > k->self->whole / 32);
 }
 
 static int known(const struct shapes *s, const int64_t *dims, uint32_t n_dims)
@@ -78,7 +98,7 @@ static int32_t add_shape(const struct numeric_check *k, struct shapes *s, const 
     if (!copy)
         return RUNG_ENOMEM;
     memcpy(copy, dims, n_dims * sizeof *copy);
-    s->list[s->n++] = (struct shape){copy, cost, own};
+    s->list[s->n++] = (struct shape){copy, cost, own, too_dear(k, dims)};
     return RUNG_OK;
 }
 
@@ -94,7 +114,7 @@ static int32_t add_task_shapes(const struct numeric_check *k, struct shapes *s, 
         if (cost <= s->limit)
             status = add_shape(k, s, from[i].dims, cost, 1);
         else if (!cheapest->dims || cost < cheapest->cost)
-            *cheapest = (struct shape){(int64_t *)from[i].dims, cost, 1};
+            *cheapest = (struct shape){(int64_t *)from[i].dims, cost, 1, 0};
         if (status)
             return status;
     }
@@ -117,19 +137,19 @@ static int64_t draw_dim(const struct rung_dim *dim, int size, uint64_t *state)
 {
     static const int64_t tiny[] = {1, 2, 3, 5, 7};
     static const int64_t primes[] = {13, 31, 61, 97, 127, 251, 257, 509};
-    int64_t one = (int64_t)(next(state) % 2) * 2 - 1;
+    int64_t one = (int64_t)(numeric_next(state) % 2) * 2 - 1;
     if (size == 0)
         return snap(dim, pick(state, tiny, 5));
     if (size == 1)
-        return snap(dim,
-                    next(state) % 2 ? pick(state, primes, 8) : (1 << (4 + next(state) % 5)) + one);
-    switch (next(state) % 3) {
+        return snap(dim, numeric_next(state) % 2 ? pick(state, primes, 8)
+                                                 : (1 << (4 + numeric_next(state) % 5)) + one);
+    switch (numeric_next(state) % 3) {
     case 0:
         return snap(dim, dim->value > 1 ? dim->value + one : 2);
     case 1:
-        return snap(dim, (1 << (9 + next(state) % 4)) + one);
+        return snap(dim, (1 << (9 + numeric_next(state) % 4)) + one);
     default:
-        return snap(dim, 300 + (int64_t)(next(state) % 4000));
+        return snap(dim, 300 + (int64_t)(numeric_next(state) % 4000));
     }
 }
 
@@ -141,7 +161,7 @@ static void draw_dims(const struct rung_task *task, uint32_t index, uint64_t *st
         n_free += !task->dims[i].derived;
     for (uint32_t i = 0; i < task->n_dims; i++) {
         const struct rung_dim *dim = &task->dims[i];
-        int size = (int)(next(state) % 3);
+        int size = (int)(numeric_next(state) % 3);
         dims[i] = dim->value;
         if (dim->derived)
             continue;
@@ -153,6 +173,27 @@ static void draw_dims(const struct rung_task *task, uint32_t index, uint64_t *st
             dims[i] = draw_dim(dim, size, state);
         turn++;
     }
+}
+
+/*
+ * All dims the same power of two. Fast paths for whole tiles often compute in another way than the
+ * general one; the task's own aligned shapes are so large that bounds say little there.
+ */
+static int32_t add_aligned(const struct numeric_check *k, struct shapes *s, double limit)
+{
+    const struct rung_task *task = k->session->task;
+    int64_t *dims = numeric_alloc(k, (task->n_dims + 1) * sizeof *dims);
+    double cost;
+    if (!dims)
+        return RUNG_ENOMEM;
+    for (int64_t each = 256; each >= 8; each /= 2) {
+        for (uint32_t i = 0; i < task->n_dims; i++)
+            dims[i] = task->dims[i].derived ? task->dims[i].value : snap(&task->dims[i], each);
+        if (!k->session->complete_dims(k->session, dims) && !cost_of(k, dims, &cost) &&
+            cost <= limit)
+            return add_shape(k, s, dims, cost, 0);
+    }
+    return RUNG_OK;
 }
 
 /* Halves the largest free dim; 0 when none can shrink. */
@@ -207,7 +248,9 @@ static int32_t choose_shapes(const struct numeric_check *k, struct shapes *s, ui
     int32_t status = add_task_shapes(k, s, task->n_bench, task->bench, &cheapest);
     if (!status && (range || !s->n))
         status = add_task_shapes(k, s, task->n_extra, task->extra, &cheapest);
-    for (uint32_t i = 0; range && !status && i < k->self->shapes; i++)
+    if (range && !status && k->self->shapes)
+        status = add_aligned(k, s, s->limit < ALIGNED_LIMIT ? s->limit : ALIGNED_LIMIT);
+    for (uint32_t i = 0; range && !status && i + 1 < k->self->shapes; i++)
         status = add_awkward(k, s, i, state);
     if (!status && !s->n && cheapest.dims) /* nothing is affordable: something must be run */
         status = add_shape(k, s, cheapest.dims, cheapest.cost, 1);
@@ -260,18 +303,17 @@ uint32_t numeric_fills(const struct rung_task *task, const struct numeric_case *
 
 /* ---- cases ---- */
 
+/* Poison of even seeds is NaN, which is found in an output that is not compared whole. */
 static struct numeric_case one_case(const struct shape *shape, const char *fill, uint64_t *state)
 {
-    return (struct numeric_case){
-        .dims = shape->dims, .fill = fill, .seed = next(state), .repeats = 1, .cost = shape->cost};
-}
-
-static int has_inout(const struct rung_task *task)
-{
-    for (uint32_t i = 0; i < task->n_tensors; i++)
-        if (task->tensors[i].role == RUNG_ROLE_INOUT)
-            return 1;
-    return 0;
+    uint64_t seed = numeric_next(state);
+    return (struct numeric_case){.dims = shape->dims,
+                                 .fill = fill,
+                                 .seed = shape->part ? seed & ~UINT64_C(1) : seed,
+                                 .repeats = 1,
+                                 .part = (uint32_t)shape->part,
+                                 .of_task = (uint32_t)shape->own,
+                                 .cost = shape->cost};
 }
 
 /* The largest shape of at most `limit`, or the first. */
@@ -284,13 +326,12 @@ static uint32_t largest_within(const struct shapes *s, double limit)
     return best;
 }
 
-/* Own fills: `seeds` draws at shapes of the task (one where a draw is dear), one elsewhere; and one
- * case whose plan runs three times in a row, which shows state that a launch leaves behind. */
+/* Own fills: `seeds` draws at shapes of the task (one where a draw is dear), one elsewhere. */
 static int32_t own_cases(const struct numeric_check *k, const struct shapes *s, uint64_t *state,
                          struct numeric_cases *out)
 {
-    uint32_t pair = largest_within(s, HARD_LIMIT);
-    out->own = numeric_alloc(k, (s->n * (uint64_t)k->self->seeds + 1) * sizeof *out->own);
+    uint32_t pair = largest_within(s, HARD_LIMIT), few = largest_within(s, 4096);
+    out->own = numeric_alloc(k, s->n * (uint64_t)k->self->seeds * sizeof *out->own);
     if (!out->own)
         return RUNG_ENOMEM;
     for (uint32_t i = 0; i < s->n; i++) {
@@ -298,12 +339,10 @@ static int32_t own_cases(const struct numeric_check *k, const struct shapes *s, 
             s->list[i].own && s->list[i].cost <= (double)DRAWS_LIMIT ? k->self->seeds : 1;
         if (i == pair)
             out->twice = &out->own[out->n_own];
+        if (i == few)
+            out->small = &out->own[out->n_own];
         while (draws--)
             out->own[out->n_own++] = one_case(&s->list[i], NULL, state);
-        if (i == pair && !has_inout(k->session->task)) {
-            out->own[out->n_own] = one_case(&s->list[i], NULL, state);
-            out->own[out->n_own++].repeats = 3;
-        }
     }
     return RUNG_OK;
 }

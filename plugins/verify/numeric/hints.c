@@ -4,8 +4,6 @@
  */
 #include "numeric.h"
 
-#include "../element.h"
-
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,7 +16,7 @@ struct pattern {
 
 static double got_at(const struct pattern *p, uint64_t i)
 {
-    return verify_element(p->o->got.dtype, p->o->got.data, i);
+    return numeric_got(p->o, i);
 }
 
 /* Wrong beyond doubt: outside the bound and the rounding of float32. */
@@ -33,7 +31,7 @@ static int is_bad(const struct pattern *p, uint64_t i)
 static int pattern_open(struct pattern *p, const struct numeric_output *o)
 {
     *p = (struct pattern){.o = o, .n = o->c.n, .cols = 1};
-    if (o->got.n_dims)
+    if (o->got.n_dims && !o->at)
         p->cols = (uint64_t)o->got.dims[o->got.n_dims - 1];
     if (!p->cols || !p->n || !o->got.data || p->n % p->cols)
         return 0;
@@ -176,9 +174,9 @@ static int hint_transposed(const struct pattern *p, struct numeric_text *text)
     for (uint64_t i = 0; i < p->n; i++) {
         uint64_t j = i % p->cols * p->cols + i / p->cols;
         double want = p->o->want.value[j];
-        fit += fabs(got_at(p, i) - want) <= p->o->want.bound[j] + 0x1p-23 * fabs(want);
+        fit += p->bad[i] && fabs(got_at(p, i) - want) <= p->o->want.bound[j] + 0x1p-23 * fabs(want);
     }
-    if (!most(fit, p->n))
+    if (!most(fit, p->n_bad))
         return 0;
     numeric_say(text, " The result looks transposed.");
     return 1;
@@ -190,10 +188,10 @@ void numeric_hint(const struct numeric_output *o, struct numeric_text *text)
     if (!pattern_open(&p, o))
         return;
     if (p.n_bad == p.n && p.n > 1)
-        numeric_say(text, " All elements are wrong.");
-    else if (!hint_tail(&p, text) && !hint_rows(&p, text) && !hint_end(&p, text))
+        numeric_say(text, " All %selements are wrong.", o->at ? "compared " : "");
+    else if (!o->at && !hint_tail(&p, text) && !hint_rows(&p, text) && !hint_end(&p, text))
         hint_stride(&p, text);
-    if (!hint_values(&p, text))
+    if (!hint_values(&p, text) && !o->at)
         hint_transposed(&p, text);
     free(p.bad);
 }

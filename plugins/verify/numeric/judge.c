@@ -13,23 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kind { UNWRITTEN, NONFINITE, HALF, WRONG, N_KINDS };
-
-/* The first failure of a kind, or a later one when the first has too few elements to show a
- * pattern. */
-struct failure {
-    const struct numeric_case *at;
-    struct rung_comparison c;
-    char *detail; /* NULL: none yet */
-};
-
-struct stage {
-    struct failure first[N_KINDS];
-    uint32_t n_failed;
-    const struct numeric_case *worst_at; /* of the outputs that pass */
-    struct rung_comparison worst;
-};
-
 static int is_output(const struct rung_tensor_spec *t)
 {
     return t->role == RUNG_ROLE_OUTPUT || t->role == RUNG_ROLE_INOUT;
@@ -42,7 +25,7 @@ static int failed(const struct numeric_check *k, const struct rung_comparison *c
     return k->self->tolerance == 1 ? c->n_bad > 0 : c->worst > k->self->tolerance;
 }
 
-static enum kind kind_of(const struct numeric_check *k, const struct rung_comparison *c)
+static enum numeric_kind kind_of(const struct numeric_check *k, const struct rung_comparison *c)
 {
     if (c->n_unwritten)
         return UNWRITTEN;
@@ -53,8 +36,7 @@ static enum kind kind_of(const struct numeric_check *k, const struct rung_compar
 
 /* ---- one run ---- */
 
-static int32_t start_run(struct numeric_check *k, const struct numeric_case *c,
-                         struct rung_run **run)
+int32_t numeric_start(struct numeric_check *k, const struct numeric_case *c, struct rung_run **run)
 {
     const struct rung_task *task = k->session->task;
     struct rung_fill *fills = numeric_alloc(k, (task->n_tensors + 1) * sizeof *fills);
@@ -63,12 +45,21 @@ static int32_t start_run(struct numeric_check *k, const struct numeric_case *c,
     struct rung_run_request request = {.struct_size = sizeof request,
                                        .dims = c->dims,
                                        .seed = c->seed,
-                                       .fills = fills,
-                                       .n_fills = numeric_fills(task, c, fills),
+                                       .fills = c->exact,
+                                       .n_fills = c->n_exact,
                                        .repeats = c->repeats};
+    if (c->keeps_state)
+        request.flags = RUNG_RUN_KEEP_STATE;
+    if (!c->n_exact) {
+        request.fills = fills;
+        request.n_fills = numeric_fills(task, c, fills);
+    }
     k->n_run++;
     *run = NULL;
-    return k->session->run(k->session, k->call, &request, run);
+    int32_t status = k->session->run(k->session, k->call, &request, run);
+    if (!status)
+        k->launch_ns = (*run)->host_ns / c->repeats;
+    return status;
 }
 
 static uint32_t fault_status(const char *code)
@@ -121,29 +112,16 @@ static int32_t check_conduct(struct numeric_check *k, const struct numeric_case 
     return RUNG_OK;
 }
 
-/* Comparison, reference and memory of one output. */
-static int32_t look_at(struct numeric_check *k, struct rung_run *run, uint32_t tensor,
-                       struct numeric_output *o)
-{
-    *o = (struct numeric_output){.c.struct_size = sizeof o->c,
-                                 .want.struct_size = sizeof o->want,
-                                 .got.struct_size = sizeof o->got};
-    int32_t status = k->session->compare(k->session, k->call, run, tensor, &o->c);
-    if (!status)
-        status = k->session->expected(k->session, k->call, run, tensor, &o->want);
-    return status ? status : k->session->map(k->session, k->call, run, tensor, &o->got);
-}
-
 /* Whether a failure is there, with elements enough to show a pattern. */
-static int told_enough(const struct failure *f)
+static int told_enough(const struct numeric_failure *f)
 {
     return f->detail && f->c.n >= 64;
 }
 
 static int32_t note_failure(struct numeric_check *k, const struct numeric_case *c,
-                            const struct numeric_output *o, struct stage *s)
+                            const struct numeric_output *o, struct numeric_stage *s)
 {
-    struct failure *f = &s->first[kind_of(k, &o->c)];
+    struct numeric_failure *f = &s->first[kind_of(k, &o->c)];
     struct numeric_text text = {.at = 0};
     s->n_failed++;
     if (f->detail && (told_enough(f) || o->c.n <= f->c.n))
@@ -158,44 +136,53 @@ static int32_t note_failure(struct numeric_check *k, const struct numeric_case *
     return RUNG_OK;
 }
 
+static int informative(const struct numeric_case *c)
+{
+    const char *fill = c->fill;
+    return c->repeats == 1 && !c->n_exact &&
+           (!fill || !strcmp(fill, "offset") || !strcmp(fill, "large") || !strcmp(fill, "small"));
+}
+
 static int32_t judge_output(struct numeric_check *k, const struct numeric_case *c,
-                            struct rung_run *run, uint32_t tensor, struct stage *s)
+                            struct rung_run *run, uint32_t tensor, struct numeric_stage *s,
+                            struct numeric_weak *weak)
 {
     struct numeric_output o;
-    int32_t status = look_at(k, run, tensor, &o);
+    int32_t status = numeric_look(k, c, run, tensor, &o);
     if (status)
         return status;
-    if (failed(k, &o.c))
-        return note_failure(k, c, &o, s);
-    if (!s->worst_at || o.c.worst > s->worst.worst) {
+    if (failed(k, &o.c)) {
+        status = note_failure(k, c, &o, s);
+    } else if (!s->worst_at || o.c.worst > s->worst.worst) {
         s->worst_at = c;
         s->worst = o.c;
     }
-    return RUNG_OK;
+    if (!status && weak && informative(c))
+        status = numeric_weak_add(k, run, &o, &weak[tensor]);
+    numeric_forget(&o);
+    return status;
 }
 
-static int informative(const char *fill)
+int32_t numeric_judge_run(struct numeric_check *k, const struct numeric_case *c,
+                          struct rung_run *run, struct numeric_stage *s, struct numeric_weak *weak,
+                          int *ended)
 {
-    return !fill || !strcmp(fill, "offset") || !strcmp(fill, "large") || !strcmp(fill, "small");
+    const struct rung_task *task = k->session->task;
+    int32_t status = check_conduct(k, c, run, ended);
+    for (uint32_t i = 0; i < task->n_tensors && !status && !*ended; i++)
+        if (is_output(&task->tensors[i]))
+            status = judge_output(k, c, run, i, s, weak);
+    return status;
 }
 
 /* Runs one case; weak: one entry a tensor. */
-static int32_t judge_case(struct numeric_check *k, const struct numeric_case *c, struct stage *s,
-                          struct numeric_weak *weak, int *ended)
+static int32_t judge_case(struct numeric_check *k, const struct numeric_case *c,
+                          struct numeric_stage *s, struct numeric_weak *weak, int *ended)
 {
-    const struct rung_task *task = k->session->task;
     struct rung_run *run;
-    int32_t status = start_run(k, c, &run);
-    if (status)
-        return status;
-    status = check_conduct(k, c, run, ended);
-    for (uint32_t i = 0; i < task->n_tensors && !status && !*ended; i++) {
-        if (!is_output(&task->tensors[i]))
-            continue;
-        status = judge_output(k, c, run, i, s);
-        if (!status && informative(c->fill) && c->repeats == 1)
-            status = numeric_weak_add(k, run, i, &weak[i]);
-    }
+    int32_t status = numeric_start(k, c, &run);
+    if (!status)
+        status = numeric_judge_run(k, c, run, s, weak, ended);
     k->session->end(k->session, run);
     return status;
 }
@@ -212,7 +199,7 @@ static int32_t cancelled(struct numeric_check *k)
 
 /* Once something failed only cheap cases follow: they may show a code that comes first. */
 static int32_t judge_cases(struct numeric_check *k, const struct numeric_case *cases, uint32_t n,
-                           struct stage *s, struct numeric_weak *weak, int *ended)
+                           struct numeric_stage *s, struct numeric_weak *weak, int *ended)
 {
     int32_t status = RUNG_OK;
     for (uint32_t i = 0; i < n && !status && !*ended; i++) {
@@ -228,22 +215,26 @@ static int32_t judge_cases(struct numeric_check *k, const struct numeric_case *c
 /* ---- twice ---- */
 
 /* Elements of an output in which two runs differ by more than honest arithmetic explains. */
-static int32_t count_apart(struct numeric_check *k, struct rung_run *a, struct rung_run *b,
-                           uint32_t tensor, uint64_t *n, double *largest)
+static int32_t count_apart(struct numeric_check *k, const struct numeric_case *c,
+                           struct rung_run *a, struct rung_run *b, uint32_t tensor, uint64_t *n,
+                           double *largest)
 {
-    struct numeric_output x, y;
-    int32_t status = look_at(k, a, tensor, &x);
-    if (!status)
-        status = look_at(k, b, tensor, &y);
+    struct numeric_output x;
+    struct rung_tensor_view other = {.struct_size = sizeof other};
+    int32_t status = numeric_look(k, c, a, tensor, &x);
+    if (status)
+        return status;
+    status = k->session->map(k->session, k->call, b, tensor, &other);
     for (uint64_t i = 0; !status && i < x.c.n; i++) {
-        double p = verify_element(x.got.dtype, x.got.data, i),
-               q = verify_element(y.got.dtype, y.got.data, i);
+        double p = numeric_got(&x, i),
+               q = verify_element(other.dtype, other.data, x.at ? x.at[i] : i);
         if (p == q || (isnan(p) && isnan(q)))
             continue;
         double apart = isfinite(p) && isfinite(q) ? fabs(p - q) : INFINITY;
         *largest = fmax(*largest, apart);
         *n += !(apart <= 2 * k->self->tolerance * x.want.bound[i]);
     }
+    numeric_forget(&x);
     return status;
 }
 
@@ -258,7 +249,7 @@ static int32_t compare_twice(struct numeric_check *k, const struct numeric_case 
     int32_t status = k->session->same_bits(k->session, k->call, a, b, &same);
     for (uint32_t i = 0; i < task->n_tensors && !status && !same; i++)
         if (is_output(&task->tensors[i]))
-            status = count_apart(k, a, b, i, &apart, &largest);
+            status = count_apart(k, c, a, b, i, &apart, &largest);
     if (status || same)
         return status;
     numeric_say_where(k, c, &text);
@@ -281,11 +272,11 @@ static int32_t compare_twice(struct numeric_check *k, const struct numeric_case 
 static int32_t judge_twice(struct numeric_check *k, const struct numeric_case *c, int *ended)
 {
     struct rung_run *a = NULL, *b = NULL;
-    int32_t status = start_run(k, c, &a);
+    int32_t status = numeric_start(k, c, &a);
     if (!status)
         status = check_conduct(k, c, a, ended);
     if (!status && !*ended)
-        status = start_run(k, c, &b);
+        status = numeric_start(k, c, &b);
     if (!status && !*ended)
         status = check_conduct(k, c, b, ended);
     if (!status && !*ended)
@@ -297,8 +288,8 @@ static int32_t judge_twice(struct numeric_check *k, const struct numeric_case *c
 
 /* ---- verdict ---- */
 
-static int32_t fail_with(struct numeric_check *k, const struct failure *f, const char *code,
-                         const char *why)
+int32_t numeric_fail(struct numeric_check *k, const struct numeric_failure *f, const char *code,
+                     const char *why)
 {
     struct numeric_text text = {.at = 0};
     numeric_say(&text, "%s%s", f->detail, why);
@@ -313,33 +304,34 @@ static const char only_hard[] = " The task's own inputs pass: the arithmetic is 
 
 /* Failures of the task's own fills. A wrong result that is another one each time is told as that.
  */
-static int32_t conclude_own(struct numeric_check *k, const struct stage *s)
+static int32_t conclude_own(struct numeric_check *k, const struct numeric_stage *s)
 {
-    const struct failure *wrong = &s->first[WRONG], *half = &s->first[HALF];
+    const struct numeric_failure *wrong = &s->first[WRONG], *half = &s->first[HALF];
     int ended = 0;
     if (s->first[UNWRITTEN].detail)
-        return fail_with(k, &s->first[UNWRITTEN], "output.unwritten", "");
+        return numeric_fail(k, &s->first[UNWRITTEN], "output.unwritten", "");
     if (s->first[NONFINITE].detail)
-        return fail_with(k, &s->first[NONFINITE], "output.nonfinite", "");
+        return numeric_fail(k, &s->first[NONFINITE], "output.nonfinite", "");
     int32_t status = judge_twice(k, wrong->detail ? wrong->at : half->at, &ended);
     if (status || ended)
         return status;
     if (!wrong->detail)
-        return fail_with(k, half, "numeric.precision", low_precision);
-    return fail_with(k, wrong, "numeric.mismatch", "");
+        return numeric_fail(k, half, "numeric.precision", low_precision);
+    return numeric_fail(k, wrong, "numeric.mismatch", "");
 }
 
-static int32_t conclude_hard(struct numeric_check *k, const struct stage *s)
+static int32_t conclude_hard(struct numeric_check *k, const struct numeric_stage *s)
 {
     if (s->first[UNWRITTEN].detail)
-        return fail_with(k, &s->first[UNWRITTEN], "output.unwritten", "");
+        return numeric_fail(k, &s->first[UNWRITTEN], "output.unwritten", "");
     if (s->first[NONFINITE].detail)
-        return fail_with(k, &s->first[NONFINITE], "output.nonfinite", only_hard);
-    return fail_with(k, s->first[WRONG].detail ? &s->first[WRONG] : &s->first[HALF],
-                     "numeric.unstable", only_hard);
+        return numeric_fail(k, &s->first[NONFINITE], "output.nonfinite", only_hard);
+    return numeric_fail(k, s->first[WRONG].detail ? &s->first[WRONG] : &s->first[HALF],
+                        "numeric.unstable", only_hard);
 }
 
-static int32_t conclude_pass(struct numeric_check *k, const struct stage *s, uint32_t n_shapes)
+static int32_t conclude_pass(struct numeric_check *k, const struct numeric_stage *s,
+                             uint32_t n_shapes)
 {
     struct numeric_text text = {.at = 0};
     numeric_say(&text, "%u runs at %u shapes", k->n_run, n_shapes);
@@ -348,6 +340,12 @@ static int32_t conclude_pass(struct numeric_check *k, const struct stage *s, uin
                     s->worst.worst);
         numeric_say_where(k, s->worst_at, &text);
     }
+    if (k->share < 1)
+        numeric_say(&text,
+                    "; of the dearest outputs %.2g %% were compared, as rows and tiles of all "
+                    "parts, and the rest was looked through for elements that were never written "
+                    "or are not finite",
+                    100 * k->share);
     if (k->note.at)
         numeric_say(&text, ". Note: %s", k->note.buf);
     numeric_say(&text, ".");
@@ -372,7 +370,7 @@ static int32_t judge_task(struct numeric_check *k, const struct numeric_weak *we
 int32_t numeric_judge(struct numeric_check *k)
 {
     struct numeric_cases cases;
-    struct stage own = {0}, hard = {0};
+    struct numeric_stage own = {0}, hard = {0};
     int ended = 0;
     struct numeric_weak *weak = numeric_alloc(k, (k->session->task->n_tensors + 1) * sizeof *weak);
     int32_t status = weak ? numeric_choose(k, &cases) : RUNG_ENOMEM;
@@ -382,6 +380,8 @@ int32_t numeric_judge(struct numeric_check *k)
         return numeric_verdict(k, RUNG_UNSUPPORTED, "device.memory",
                                "no shape of the task can be run here", NULL);
     status = judge_cases(k, cases.own, cases.n_own, &own, weak, &ended);
+    if (!status && !ended && !own.n_failed)
+        status = numeric_probe(k, &cases, &ended);
     if (!status && !ended && !own.n_failed)
         status = judge_cases(k, cases.hard, cases.n_hard, &hard, weak, &ended);
     if (!status && !ended)
@@ -393,6 +393,8 @@ int32_t numeric_judge(struct numeric_check *k)
     if (hard.n_failed)
         return conclude_hard(k, &hard);
     status = judge_twice(k, cases.twice, &ended);
+    if (!status && !ended)
+        status = numeric_state(k, &cases, &ended);
     if (hard.worst_at && hard.worst.worst > own.worst.worst)
         own = hard;
     return status || ended ? status : conclude_pass(k, &own, cases.n_shapes);

@@ -53,8 +53,21 @@ static const struct rung_option tolerance_option = {
     .min = 0.001,
     .max = 1e6,
     .summary = "Factor on the error that honest arithmetic explains"};
+static const struct rung_option whole_option = {
+    .struct_size = sizeof(struct rung_option),
+    .type = RUNG_OPT_INT,
+    .flags = RUNG_OPT_AFFECTS_RESULT,
+    .name = "whole",
+    .default_text = "2000000000",
+    .min = 0,
+    .max = 1e15,
+    .unit = "operations",
+    .summary =
+        "Work of one case up to which outputs are compared whole; beyond it, or 1/32 as many "
+        "elements, rows and tiles are"};
 static const struct rung_option *const options[] = {
-    &seed_option, &seeds_option, &shapes_option, &max_elements_option, &tolerance_option, NULL};
+    &seed_option,  &seeds_option, &shapes_option, &max_elements_option, &tolerance_option,
+    &whole_option, NULL};
 
 static int32_t create(const struct rung_host *host, const struct rung_options *set,
                       struct rung_error *err, void **self)
@@ -70,6 +83,7 @@ static int32_t create(const struct rung_host *host, const struct rung_options *s
     s->shapes = (uint32_t)host->opt_int(host, set, "shapes");
     s->max_elements = (uint64_t)host->opt_int(host, set, "max_elements");
     s->tolerance = host->opt_float(host, set, "tolerance");
+    s->whole = (double)host->opt_int(host, set, "whole");
     *self = s;
     return RUNG_OK;
 }
@@ -82,7 +96,8 @@ static void destroy(void *self)
 static int32_t check(void *self, struct rung_call *call, const struct rung_session *session,
                      struct rung_verdict *out)
 {
-    struct numeric_check k = {.self = self, .call = call, .session = session, .out = out};
+    struct numeric_check k = {
+        .self = self, .call = call, .session = session, .out = out, .share = 1};
     return numeric_judge(&k);
 }
 
@@ -95,15 +110,15 @@ static const struct rung_factory factory = {
     .kind = RUNG_KIND_VERIFIER,
     .name = "numeric",
     .summary = "Compares outputs with the float64 reference at many shapes and inputs",
-    .doc = "Passes when the error of every output is one that honest arithmetic of the task's "
-           "precision\n"
-           "explains. Draws the task's inputs at its bench and extra shapes and at awkward shapes "
-           "of its\n"
-           "own (unless the task fixes the shapes), then inputs with an offset, of large and of "
-           "small\n"
-           "scale, with equal rows and with single peaks. Also runs the plan several times in a "
-           "row, and\n"
-           "one case twice with the same inputs.",
+    .doc =
+        "Passes when the error of every output is one that honest arithmetic of the task's\n"
+        "precision explains. Draws the task's inputs at its bench and extra shapes and at\n"
+        "awkward and aligned shapes of its own (unless the task fixes the shapes), then inputs\n"
+        "with an offset, of large and of small scale, with equal rows and with single peaks. An\n"
+        "input with one element a row, at the task's shapes, shows arithmetic of too few bits.\n"
+        "Also runs the plan many times in a row, one case twice with the same inputs, and\n"
+        "others on top of what earlier runs left in variables. Outputs whose reference would\n"
+        "take too long are compared in rows and tiles.",
     .options = options,
     .ops = &verifier_ops,
     .create = create,

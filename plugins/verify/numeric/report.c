@@ -9,14 +9,19 @@
 #include <stdio.h>
 #include <string.h>
 
+int32_t numeric_out_of_memory(const struct numeric_check *k)
+{
+    k->call->error->code = RUNG_ENOMEM;
+    snprintf(k->call->error->message, sizeof k->call->error->message, "numeric: out of memory");
+    return RUNG_ENOMEM;
+}
+
 void *numeric_alloc(const struct numeric_check *k, uint64_t size)
 {
     void *block = k->self->host->alloc(k->self->host, k->call->arena, size ? size : 1, 8);
-    if (block)
-        return block;
-    k->call->error->code = RUNG_ENOMEM;
-    snprintf(k->call->error->message, sizeof k->call->error->message, "numeric: out of memory");
-    return NULL;
+    if (!block)
+        numeric_out_of_memory(k);
+    return block;
 }
 
 void numeric_say(struct numeric_text *text, const char *format, ...)
@@ -41,8 +46,13 @@ void numeric_say_where(const struct numeric_check *k, const struct numeric_case 
             numeric_say(text, " %s=%lld", task->dims[i].name, (long long)c->dims[i]);
     if (c->fill)
         numeric_say(text, " with fill %s", c->fill);
-    if (c->repeats > 1)
-        numeric_say(text, " when the plan runs %u times in a row", c->repeats);
+    if (c->says)
+        numeric_say(text, "%s", c->says);
+    uint32_t in_a_row = c->repeats > 1 ? c->repeats : c->in_a_row;
+    if (in_a_row == 2)
+        numeric_say(text, ", the second launch in a row");
+    else if (in_a_row > 2)
+        numeric_say(text, ", launch %u in a row", in_a_row);
 }
 
 /* "[3,17]" */
@@ -77,15 +87,17 @@ void numeric_say_wrong(const struct numeric_check *k, const struct numeric_case 
     numeric_say_where(k, c, text);
     numeric_say(text, ": %s", task->tensors[cmp->tensor].name);
     if (cmp->n_unwritten) {
-        numeric_say(text, " has %llu of %llu elements that were never written, the first at ",
-                    (unsigned long long)cmp->n_unwritten, (unsigned long long)cmp->n);
+        numeric_say(text, " has %llu of %llu %selements that were never written, the first at ",
+                    (unsigned long long)cmp->n_unwritten, (unsigned long long)cmp->n,
+                    o->at ? "compared " : "");
         say_element(&o->got, cmp->first_bad, text);
     } else if (cmp->n_bad) {
         say_element(&o->got, cmp->first_bad, text);
         say_number(text, " = ", cmp->first_got);
         say_number(text, ", expected ", cmp->first_want);
-        numeric_say(text, " +- %.2g; %llu of %llu elements out", cmp->first_bound,
-                    (unsigned long long)cmp->n_bad, (unsigned long long)cmp->n);
+        numeric_say(text, " +- %.2g; %llu of %llu %selements out", cmp->first_bound,
+                    (unsigned long long)cmp->n_bad, (unsigned long long)cmp->n,
+                    o->at ? "compared " : "");
     }
     if (cmp->n_nan)
         numeric_say(text, ", %llu of them NaN", (unsigned long long)cmp->n_nan);
@@ -122,6 +134,7 @@ struct rung_map *numeric_metrics(const struct numeric_check *k, const struct num
     host->map_set_string(map, "case", where.buf);
     host->map_set_int(map, "elements", (int64_t)cmp->n);
     host->map_set_int(map, "n_bad", (int64_t)cmp->n_bad);
+    set(k, map, "share", k->share);
     set(k, map, "max_abs", cmp->max_abs);
     set(k, map, "max_rel", cmp->max_rel);
     set(k, map, "rmse", cmp->rmse);

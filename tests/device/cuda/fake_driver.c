@@ -18,14 +18,22 @@ static struct {
 } blocks[MOST];
 static result sticky;
 static int spinning, context;
-static struct function {
+/* Blocks of memory that hold variables belong to a module, and are freed with it. */
+struct module {
+    uint32_t *counter;
+    float *c_w;
+};
+struct function {
     const char *name;
-    int shared;
-} functions[] = {{"twice", DEFAULT_SHARED},
-                 {"poke", DEFAULT_SHARED},
-                 {"spin", DEFAULT_SHARED},
-                 {"stop", DEFAULT_SHARED},
-                 {"shared_user", DEFAULT_SHARED}};
+    struct module *module;
+    int shared, wide;
+};
+static const char *const names[] = {"twice",       "poke",  "spin",      "stop",
+                                    "shared_user", "count", "read_const"};
+enum { N_NAMES = sizeof names / sizeof *names, MODULES = 8, BLOCKS_EACH = 4 };
+/* Handles of functions stay valid memory after their module is gone, but are refused. */
+static struct function functions[MODULES * N_NAMES];
+static int n_functions;
 
 #define EXPORT __attribute__((visibility("default")))
 #define ENTER                                                                                      \
@@ -115,6 +123,10 @@ EXPORT result cuDeviceGetAttribute(int *value, int which, int device)
     case 76:
         *value = 0;
         return 0;
+    case 95:
+    case 120:
+        *value = 1;
+        return 0;
     case 97:
         *value = MAX_SHARED;
         return 0;
@@ -149,19 +161,23 @@ EXPORT result cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
     return 0;
 }
 
-EXPORT result cuMemAlloc_v2(address *out, size_t bytes)
+static void *block_new(size_t bytes)
 {
-    ENTER;
-    if (bytes > (size_t)4 << 30)
-        return 2;
     for (int i = 0; i < MOST; i++)
         if (!blocks[i].memory) {
             blocks[i].memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
             blocks[i].bytes = bytes;
-            *out = (address)(uintptr_t)blocks[i].memory;
-            return 0;
+            return blocks[i].memory;
         }
-    return 2;
+    return NULL;
+}
+
+EXPORT result cuMemAlloc_v2(address *out, size_t bytes)
+{
+    ENTER;
+    void *memory = bytes > (size_t)4 << 30 ? NULL : block_new(bytes);
+    *out = (address)(uintptr_t)memory;
+    return memory ? 0 : 2;
 }
 
 EXPORT result cuMemFree_v2(address at)
@@ -241,22 +257,46 @@ EXPORT result cuModuleLoadDataEx(void **out, const void *code, unsigned n, int *
         snprintf(values[0], (size_t)(uintptr_t)values[1], "the code is nonsense");
         return 218;
     }
-    *out = malloc(1);
+    struct module *m = calloc(1, sizeof *m);
+    m->counter = block_new(sizeof *m->counter);
+    m->c_w = block_new(4 * sizeof *m->c_w);
+    *m->counter = 0;
+    for (int i = 0; i < 4; i++)
+        m->c_w[i] = 7;
+    *out = m;
     return 0;
 }
 
 EXPORT result cuModuleUnload(void *module)
 {
+    struct module *m = module;
+    for (int i = 0; i < n_functions; i++)
+        if (functions[i].module == m)
+            functions[i].module = NULL;
+    cuMemFree_v2((address)(uintptr_t)m->counter);
+    cuMemFree_v2((address)(uintptr_t)m->c_w);
     free(module);
     return sticky;
 }
 
+EXPORT result cuModuleGetGlobal_v2(address *out, size_t *bytes, void *module, const char *name)
+{
+    const struct module *m = module;
+    int is_counter = strcmp(name, "counter") == 0;
+    ENTER;
+    if (!is_counter && strcmp(name, "c_w") != 0)
+        return 500;
+    *out = is_counter ? (address)(uintptr_t)m->counter : (address)(uintptr_t)m->c_w;
+    *bytes = is_counter ? sizeof *m->counter : 4 * sizeof *m->c_w;
+    return 0;
+}
+
 EXPORT result cuModuleGetFunction(void **out, void *module, const char *name)
 {
-    (void)module;
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (strcmp(functions[i].name, name) == 0) {
-            *out = &functions[i];
+    for (int i = 0; i < N_NAMES && n_functions < MODULES * N_NAMES; i++)
+        if (strcmp(names[i], name) == 0) {
+            functions[n_functions] = (struct function){names[i], module, DEFAULT_SHARED, 0};
+            *out = &functions[n_functions++];
             return 0;
         }
     return 500;
@@ -265,9 +305,12 @@ EXPORT result cuModuleGetFunction(void **out, void *module, const char *name)
 EXPORT result cuFuncSetAttribute(void *f, int attribute, int value)
 {
     ENTER;
-    if (attribute != 8 || value > MAX_SHARED)
+    if (attribute == 14)
+        ((struct function *)f)->wide = value;
+    else if (attribute == 8 && value <= MAX_SHARED)
+        ((struct function *)f)->shared = value;
+    else
         return 1;
-    ((struct function *)f)->shared = value;
     return 0;
 }
 
@@ -302,6 +345,8 @@ EXPORT result cuLaunchKernel(void *fn, unsigned gx, unsigned gy, unsigned gz, un
     const struct function *f = fn;
     (void)stream;
     ENTER;
+    if (!f->module)
+        return 400;
     if (params || !gx || !gy || !gz || (uint64_t)bx * by * bz > 1024 ||
         shared > (unsigned)f->shared)
         return 1;
@@ -316,9 +361,58 @@ EXPORT result cuLaunchKernel(void *fn, unsigned gx, unsigned gy, unsigned gz, un
         spinning = 1;
     else if (strcmp(f->name, "stop") == 0)
         sticky = 719;
+    else if (strcmp(f->name, "count") == 0)
+        *(uint32_t *)pointer(*(const uint64_t *)(const void *)block) = ++*f->module->counter;
+    else if (strcmp(f->name, "read_const") == 0)
+        *(float *)pointer(*(const uint64_t *)(const void *)block) = f->module->c_w[1];
     else
         *(uint32_t *)pointer(*(const uint64_t *)(const void *)block) = 1234;
     return 0;
+}
+
+EXPORT result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, void *fn, int threads,
+                                                          size_t shared)
+{
+    (void)fn;
+    *out = threads > 1024 || shared > MAX_SHARED ? 0 : BLOCKS_EACH;
+    return 0;
+}
+
+struct attribute {
+    int id;
+    char reserved[4];
+    union {
+        char room[64];
+        int cooperative;
+        unsigned cluster[3];
+    } value;
+};
+
+struct config {
+    unsigned grid[3], block[3], shared;
+    void *stream;
+    const struct attribute *attributes;
+    unsigned n;
+};
+
+EXPORT result cuLaunchKernelEx(const struct config *c, void *fn, void **params, void **extra)
+{
+    const struct function *f = fn;
+    for (unsigned i = 0; i < c->n; i++) {
+        const struct attribute *a = &c->attributes[i];
+        const unsigned *cluster = a->value.cluster;
+        if (a->id == 2 && a->value.cooperative &&
+            (uint64_t)c->grid[0] * c->grid[1] * c->grid[2] > 132 * BLOCKS_EACH)
+            return 720;
+        if (a->id == 4 && cluster[0] * cluster[1] * cluster[2] > (f->wide ? 16u : 8u))
+            return 912;
+        if (a->id == 4 && (c->grid[0] % cluster[0] || c->grid[1] % cluster[1]))
+            return 1;
+        if (a->id != 2 && a->id != 4)
+            return 801;
+    }
+    return cuLaunchKernel(fn, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1],
+                          c->block[2], c->shared, c->stream, params, extra);
 }
 
 EXPORT result cuStreamCreate(void **out, unsigned flags)

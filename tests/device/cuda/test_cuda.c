@@ -47,7 +47,18 @@ static const char code[] =
     " .reg .b64 %d0; .reg .b32 %r<4>;\n"
     " ld.param.u64 %d0, [y]; ld.param.u32 %r0, [last]; mov.u32 %r1, pool; add.u32 %r2, %r1, %r0;\n"
     " mov.u32 %r3, 1234; st.shared.u32 [%r2], %r3; ld.shared.u32 %r0, [%r2]; st.global.u32 [%d0], "
-    "%r0; ret;\n}\n";
+    "%r0; ret;\n}\n"
+    /* y[0] = ++counter */
+    ".visible .global .align 4 .u32 counter;\n"
+    ".visible .entry count(.param .u64 y) {\n"
+    " .reg .b64 %d<2>; .reg .b32 %r0;\n"
+    " ld.param.u64 %d0, [y]; ld.global.u32 %r0, [counter]; add.u32 %r0, %r0, 1;\n"
+    " st.global.u32 [counter], %r0; st.global.u32 [%d0], %r0; ret;\n}\n"
+    /* y[0] = c_w[1] */
+    ".visible .const .align 4 .f32 c_w[4] = {0f40E00000, 0f40E00000, 0f40E00000, 0f40E00000};\n"
+    ".visible .entry read_const(.param .u64 y) {\n"
+    " .reg .b64 %d0; .reg .f32 %f0;\n"
+    " ld.param.u64 %d0, [y]; ld.const.f32 %f0, [c_w+4]; st.global.f32 [%d0], %f0; ret;\n}\n";
 
 static const struct rung_kernel_param params[3] = {
     {.struct_size = sizeof params[0], .offset = 0, .size = 8, .alignment = 8},
@@ -59,10 +70,17 @@ static const struct rung_kernel_param params[3] = {
         .struct_size = sizeof(struct rung_kernel), .expression = name, .symbol = name,             \
         .params = params, .param_bytes = bytes                                                     \
     }
-static const struct rung_kernel kernels[] = {KERNEL("twice", 20), KERNEL("poke", 16),
-                                             KERNEL("spin", 8), KERNEL("stop", 0),
-                                             KERNEL("shared_user", 12)};
-enum { TWICE, POKE, SPIN, STOP, SHARED_USER, N_KERNELS };
+static const struct rung_kernel kernels[] = {
+    KERNEL("twice", 20),       KERNEL("poke", 16), KERNEL("spin", 8),      KERNEL("stop", 0),
+    KERNEL("shared_user", 12), KERNEL("count", 8), KERNEL("read_const", 8)};
+enum { TWICE, POKE, SPIN, STOP, SHARED_USER, COUNT, READ_CONST, N_KERNELS };
+static const struct rung_symbol symbols[] = {
+    {.struct_size = sizeof symbols[0], .symbol = "counter", .bytes = 4},
+    {.struct_size = sizeof symbols[0],
+     .flags = RUNG_SYMBOL_CONST,
+     .expression = "c_w",
+     .symbol = "c_w",
+     .bytes = 16}};
 
 struct gpu {
     struct rung_arena *arena;
@@ -129,7 +147,9 @@ static void gpu_need(struct gpu *g)
                                      .n_codes = 1,
                                      .n_kernels = N_KERNELS,
                                      .codes = &ptx,
-                                     .kernels = kernels};
+                                     .kernels = kernels,
+                                     .symbols = symbols,
+                                     .n_symbols = sizeof symbols / sizeof *symbols};
     if (gpu_start(g) != RUNG_OK) {
         gpu_end(g);
         skip();
@@ -146,6 +166,49 @@ static struct rung_buffer *room(struct gpu *g, uint64_t bytes)
     OK(g, g->ops->alloc(SELF(g), &g->call, bytes, 4096, "b", &b));
     assert_int_equal(g->ops->address(SELF(g), b) % 4096, 0);
     return b;
+}
+
+/* One block of 32 threads a kernel that stores one word at y; returns the word. */
+static uint32_t word_of(struct gpu *g, int kernel, struct rung_buffer *y)
+{
+    uint64_t at = g->ops->address(SELF(g), y);
+    uint32_t word = 0;
+    struct rung_fault fault = {.struct_size = sizeof fault};
+    struct rung_launch l = {.struct_size = sizeof l,
+                            .module = g->module,
+                            .kernel = &kernels[kernel],
+                            .grid = {1, 1, 1},
+                            .block = {1, 1, 1},
+                            .params = &at,
+                            .param_bytes = sizeof at};
+    OK(g, g->ops->launch(SELF(g), &g->call, &l, &fault));
+    OK(g, g->ops->sync(SELF(g), &g->call, &fault));
+    assert_string_equal(fault.code, "");
+    OK(g, g->ops->read(SELF(g), &g->call, y, 0, &word, sizeof word));
+    return word;
+}
+
+/* `twice` over nothing, as a cluster or cooperative launch. */
+static void launch_with(struct gpu *g, uint32_t grid, uint32_t cluster, uint32_t flags,
+                        struct rung_fault *fault)
+{
+    struct {
+        uint64_t x, y;
+        uint32_t n;
+    } args = {0, 0, 0};
+    struct rung_launch l = {.struct_size = sizeof l,
+                            .module = g->module,
+                            .kernel = &kernels[TWICE],
+                            .grid = {grid, 1, 1},
+                            .block = {64, 1, 1},
+                            .params = &args,
+                            .param_bytes = 20,
+                            .cluster = {cluster, cluster != 0, cluster != 0},
+                            .flags = flags};
+    *fault = (struct rung_fault){.struct_size = sizeof *fault};
+    OK(g, g->ops->launch(SELF(g), &g->call, &l, fault));
+    if (!fault->code[0])
+        OK(g, g->ops->sync(SELF(g), &g->call, fault));
 }
 
 static void launch(struct gpu *g, int kernel, uint32_t grid, uint32_t block, uint32_t shared,
@@ -271,6 +334,76 @@ static void kernels_run_and_are_timed(void **state)
     g.ops->free(SELF(&g), x);
     g.ops->free(SELF(&g), y);
     free(host);
+    gpu_end(&g);
+}
+
+static void variables_are_filled_and_restored(void **state)
+{
+    static const float x[4] = {1, 2, 3, 4};
+    struct gpu g;
+    struct rung_buffer *from, *y, *c_w, *again;
+    uint64_t bytes = 0;
+    float got;
+    (void)state;
+    gpu_need(&g);
+    from = room(&g, sizeof x);
+    y = room(&g, 16);
+    OK(&g, g.ops->write(SELF(&g), &g.call, from, 0, x, sizeof x));
+    OK(&g, g.ops->reset(SELF(&g), &g.call, g.module));
+    assert_int_equal(word_of(&g, COUNT, y), 1);
+    assert_int_equal(word_of(&g, COUNT, y), 2);
+    OK(&g, g.ops->reset(SELF(&g), &g.call, g.module));
+    assert_int_equal(word_of(&g, COUNT, y), 1);
+    OK(&g, g.ops->symbol(SELF(&g), &g.call, g.module, "c_w", &c_w, &bytes));
+    assert_int_equal(bytes, 16);
+    OK(&g, g.ops->copy(SELF(&g), &g.call, c_w, 4, from, 8, 8));
+    uint32_t word = word_of(&g, READ_CONST, y);
+    memcpy(&got, &word, sizeof got);
+    assert_true(got == 3);
+    OK(&g, g.ops->reset(SELF(&g), &g.call, g.module));
+    word = word_of(&g, READ_CONST, y);
+    memcpy(&got, &word, sizeof got);
+    assert_true(got == 7);
+    OK(&g, g.ops->symbol(SELF(&g), &g.call, g.module, "c_w", &again, &bytes));
+    OK(&g, g.ops->copy(SELF(&g), &g.call, again, 0, from, 0, 16));
+    word = word_of(&g, READ_CONST, y);
+    memcpy(&got, &word, sizeof got);
+    assert_true(got == 2);
+    assert_int_equal(g.ops->copy(SELF(&g), &g.call, again, 4, from, 0, 16), RUNG_EINVAL);
+    assert_int_equal(g.ops->copy(SELF(&g), &g.call, again, 0, from, UINT64_MAX, 1), RUNG_EINVAL);
+    assert_int_equal(g.ops->symbol(SELF(&g), &g.call, g.module, "c_v", &again, &bytes),
+                     RUNG_ENOTFOUND);
+    g.ops->free(SELF(&g), from);
+    g.ops->free(SELF(&g), y);
+    gpu_end(&g);
+}
+
+static void clusters_and_cooperative_launches(void **state)
+{
+    struct gpu g;
+    struct rung_fault fault;
+    (void)state;
+    gpu_need(&g);
+    launch_with(&g, g.info.sm_count, 0, RUNG_LAUNCH_COOPERATIVE, &fault);
+    assert_string_equal(fault.code, "");
+    launch_with(&g, 1 << 20, 0, RUNG_LAUNCH_COOPERATIVE, &fault);
+    assert_string_equal(fault.code, "launch.resources");
+    support_contains(fault.message, "fit at once");
+    assert_int_equal(fault.sticky, 0);
+    launch_with(&g, 64, 2, 0, &fault);
+    if (atoi(g.info.arch + 3) < 90) {
+        assert_string_equal(fault.code, "device.unsupported");
+    } else {
+        assert_string_equal(fault.code, "");
+        launch_with(&g, 64, 16, 0, &fault);
+        assert_string_equal(fault.code, "");
+        launch_with(&g, 64, 2, RUNG_LAUNCH_COOPERATIVE, &fault);
+        assert_string_equal(fault.code, "");
+    }
+    launch_with(&g, 64, 64, 0, &fault);
+    assert_true(strcmp(fault.code, "") != 0);
+    print_message("a cluster of 64: %s: %s\n", fault.code, fault.message);
+    assert_int_equal(fault.sticky, 0);
     gpu_end(&g);
 }
 
@@ -406,6 +539,8 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(it_describes_itself),
                                        cmocka_unit_test(fills_repeat_patterns_at_any_offset),
                                        cmocka_unit_test(kernels_run_and_are_timed),
+                                       cmocka_unit_test(variables_are_filled_and_restored),
+                                       cmocka_unit_test(clusters_and_cooperative_launches),
                                        cmocka_unit_test(bad_launches_leave_the_device_whole),
                                        cmocka_unit_test(an_illegal_address_is_out_of_bounds),
                                        cmocka_unit_test(a_misaligned_access_is_told),
