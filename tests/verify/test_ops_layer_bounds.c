@@ -159,6 +159,42 @@ static void narrow_convolutions_are_outside(void **state)
     free(w);
 }
 
+/* The accumulator starts at the bias, which outweighs all that follows; or the bias comes last. */
+static void a_bias_may_be_the_first_term(void **state)
+{
+    static const char *const graphs[] = {
+        "y = conv2d(x, w, b, pad=1)", "y = relu(conv2d(x, w, pad=1) + reshape(b, [1, 4, 1, 1]))"};
+    float *x = test_data("small", 1, 1, C * H * H), *w = test_normal(2, O * T), y[2][O * H * H];
+    float bias[O] = {1.7f, -3.1f, 0.3f, 11.0f}, a[T], b[T];
+    (void)state;
+    for (int i = 0; i < O * H * H; i++) {
+        float first = bias[i / H / H], last;
+        terms(x, w, i, same, a, b);
+        for (int t = 0; t < T; t++)
+            first = fmaf(a[t], b[t], first);
+        last = forwards(a, b) + bias[i / H / H];
+        y[0][i] = first;
+        y[1][i] = last;
+    }
+    for (int g = 0; g < 2; g++) {
+        struct problem p;
+        problem_open(&p, graphs[g], RUNG_PRECISION_FP32);
+        problem_input(&p, "x", RUNG_F32, "1,5,9,9", x);
+        problem_input(&p, "w", RUNG_F32, "4,5,3,3", w);
+        problem_input(&p, "b", RUNG_F32, "4", bias);
+        problem_output(&p, "y", RUNG_F32, "1,4,9,9");
+        evaluated(&p);
+        for (int k = 0; k < 2; k++) {
+            for (int i = 0; g && i < O * H * H; i++)
+                y[k][i] = fmaxf(y[k][i], 0);
+            all_within(k ? "bias last" : "bias first", "small", &p, y[k]);
+        }
+        problem_close(&p);
+    }
+    free(x);
+    free(w);
+}
+
 /* A task that says tf32 takes what fp32 refuses. */
 static void tf32_tasks_take_tf32(void **state)
 {
@@ -450,6 +486,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions_are_within),
         cmocka_unit_test(narrow_convolutions_are_outside),
+        cmocka_unit_test(a_bias_may_be_the_first_term),
         cmocka_unit_test(tf32_tasks_take_tf32),
         cmocka_unit_test(scattered_transposed_convolutions_are_within),
         cmocka_unit_test(rows_are_within),

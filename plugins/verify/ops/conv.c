@@ -352,8 +352,10 @@ struct ops_value *ops_conv(struct ops_eval *ev, const struct ops_window *win, in
     }
     struct ops_value *v =
         ops_value_new(ev, 0, &conv_kernel, 2 + win->n, dims, in, 2, &attr, sizeof attr);
-    if (v)
+    if (v) {
         ev->flops += transposed ? 2 * each * (double)x->n * (double)w->dims[1]
                                 : 2 * each * (double)v->n * (double)w->dims[1];
+        v->terms = (uint64_t)each * (uint64_t)(transposed ? x->dims[1] / groups : w->dims[1]);
+    }
     return v;
 }

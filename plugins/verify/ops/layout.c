@@ -131,9 +131,12 @@ struct ops_value *ops_permute(struct ops_eval *ev, const uint32_t *perm, struct 
     int64_t dims[RUNG_MAX_DIMS];
     for (uint32_t d = 0; a && d < a->n_dims; d++)
         dims[d] = a->dims[perm[d]];
-    return a ? ops_value_new(ev, 0, &permute_kernel, a->n_dims, dims, &a, 1, perm,
-                             a->n_dims * sizeof *perm)
-             : NULL;
+    struct ops_value *v = a ? ops_value_new(ev, 0, &permute_kernel, a->n_dims, dims, &a, 1, perm,
+                                            a->n_dims * sizeof *perm)
+                            : NULL;
+    if (v)
+        v->terms = a->terms;
+    return v;
 }
 
 struct ops_value *ops_swap_axes(struct ops_eval *ev, uint32_t d0, uint32_t d1, struct ops_value *a)
@@ -225,6 +228,8 @@ struct ops_value *ops_reshape(struct ops_eval *ev, uint32_t column, uint32_t n_d
                         ops_shape_text(a->n_dims, a->dims, from, sizeof from),
                         (unsigned long long)a->n, ops_shape_text(n_dims, dims, to, sizeof to),
                         (unsigned long long)v->n);
+    if (v)
+        v->terms = a->terms;
     return v;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "ops.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { MAX_OPERANDS = 3 };
@@ -15,6 +16,9 @@ struct map_attr {
     ops_ternary three;
     int exact;     /* `two` takes operands as they are */
     double stored; /* relative error of being stored, for ops_stored */
+    /* Relative to each operand of a sum: what it loses when it is the first term of the other's
+     * running sum, one rounding a further term (a bias that the accumulator starts at). */
+    double carried[2];
 };
 
 struct job {
@@ -26,6 +30,14 @@ struct job {
     uint32_t n_in;
 };
 
+static struct ops_num apply2(const struct job *j, struct ops_num a, struct ops_num b)
+{
+    struct ops_num r = ops_apply2(j->attr->two, a, b, j->ar);
+    if (isfinite(a.v) && isfinite(b.v))
+        r.e += j->attr->carried[0] * fabs(a.v) + j->attr->carried[1] * fabs(b.v);
+    return r;
+}
+
 static struct ops_num apply(const struct job *j, const int64_t *at)
 {
     struct ops_num a = ops_at(j->in[0], at[0]);
@@ -34,7 +46,7 @@ static struct ops_num apply(const struct job *j, const int64_t *at)
     if (j->n_in == 2 && j->attr->exact)
         return j->attr->two(a, ops_at(j->in[1], at[1]), j->ar);
     if (j->n_in == 2)
-        return ops_apply2(j->attr->two, a, ops_at(j->in[1], at[1]), j->ar);
+        return apply2(j, a, ops_at(j->in[1], at[1]));
     if (j->n_in == 3)
         return j->attr->three(a, ops_at(j->in[1], at[1]), ops_at(j->in[2], at[2]), j->ar);
     a.e += isfinite(a.v) ? j->attr->stored * fabs(a.v) : 0;
@@ -157,7 +169,15 @@ struct ops_value *ops_map2(struct ops_eval *ev, uint32_t column, ops_binary f, d
 {
     struct map_attr attr = {.two = f};
     struct ops_value *in[] = {a, b};
-    return map(ev, column, &attr, flops, in, 2);
+    bool joins = a && b && (f == ops_add || f == ops_sub);
+    if (joins) {
+        attr.carried[0] = (double)b->terms * ev->arith.sum;
+        attr.carried[1] = (double)a->terms * ev->arith.sum;
+    }
+    struct ops_value *v = map(ev, column, &attr, flops, in, 2);
+    if (v && joins && a->terms + b->terms)
+        v->terms = a->terms + b->terms + 1;
+    return v;
 }
 
 struct ops_value *ops_map2_exact(struct ops_eval *ev, uint32_t column, ops_binary f, double flops,

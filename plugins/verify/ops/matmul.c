@@ -104,7 +104,10 @@ static struct ops_value *product_of(struct ops_eval *ev, uint32_t column, struct
     dims[big->n_dims - 1] = b->dims[b->n_dims - 1];
     struct ops_value *v =
         ops_value_new(ev, column, &matmul_kernel, big->n_dims, dims, in, 2, NULL, 0);
-    ev->flops += v ? 2 * (double)v->n * (double)k : 0;
+    if (v) {
+        ev->flops += 2 * (double)v->n * (double)k;
+        v->terms = (uint64_t)k;
+    }
     return v;
 }
 

@@ -69,6 +69,9 @@ struct ops_value {
     struct ops_box want;
     struct ops_tensor *data;
     int is_mask; /* an input of dtype bool */
+    /* Terms of the running sum that an element is, of a product, a convolution or `sum`; what is
+     * added to it may be where an honest kernel begins that sum. 0: it is no such sum. */
+    uint64_t terms;
     struct ops_value *next;
 };
 

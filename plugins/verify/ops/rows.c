@@ -201,7 +201,11 @@ struct ops_value *ops_reduce(struct ops_eval *ev, ops_reduce_fn f,
         if (keepdim || !(axes >> d & 1))
             dims[n_dims++] = axes >> d & 1 ? 1 : a->dims[d];
     ev->flops += flops * (double)a->n;
-    return ops_value_new(ev, 0, &reduce_kernel, n_dims, dims, &a, 1, &attr, sizeof attr);
+    struct ops_value *v =
+        ops_value_new(ev, 0, &reduce_kernel, n_dims, dims, &a, 1, &attr, sizeof attr);
+    if (v && f == ops_row_sum && v->n)
+        v->terms = a->n / v->n;
+    return v;
 }
 
 struct ops_value *ops_scan(struct ops_eval *ev, ops_scan_fn f, double flops, uint32_t axes,
