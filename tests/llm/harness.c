@@ -7,15 +7,15 @@ static struct rung_error clean(void)
     return (struct rung_error){.struct_size = sizeof(struct rung_error)};
 }
 
-int32_t model_open(struct model *model, const char *name, const char *options)
+static int32_t open_kind(struct model *model, const char *kind, const char *name,
+                         const char *options, const struct rung_service *services)
 {
     *model = (struct model){
         .registry = rung_registry_new(), .arena = rung_arena_new(), .error = clean()};
     model->cancel = rung_cancel_new();
     rung_registry_allow_insecure(model->registry);
     const struct rung_loaded *loaded = NULL;
-    int32_t status =
-        rung_registry_load(model->registry, RUNG_KIND_LLM, name, &loaded, &model->error);
+    int32_t status = rung_registry_load(model->registry, kind, name, &loaded, &model->error);
     if (status != RUNG_OK)
         return status;
     struct rung_diags diags = {0};
@@ -30,9 +30,26 @@ int32_t model_open(struct model *model, const char *name, const char *options)
     rung_diags_free(&diags);
     if (!set)
         return RUNG_ECONFIG;
-    status = rung_instance_new(loaded, set, name, rung_data_dir(), NULL, &model->instance,
+    status = rung_instance_new(loaded, set, name, rung_data_dir(), services, &model->instance,
                                &model->error);
     return status == RUNG_OK ? rung_instance_start(model->instance, &model->error) : status;
+}
+
+int32_t model_open(struct model *model, const char *name, const char *options)
+{
+    return open_kind(model, RUNG_KIND_LLM, name, options, NULL);
+}
+
+int32_t model_open_kind(struct model *model, const char *kind, const char *name,
+                        const char *options)
+{
+    return open_kind(model, kind, name, options, NULL);
+}
+
+int32_t model_open_with(struct model *model, const char *name, const char *options,
+                        const struct rung_service *services)
+{
+    return open_kind(model, RUNG_KIND_LLM, name, options, services);
 }
 
 void model_close(struct model *model)

@@ -24,6 +24,12 @@ struct model {
 /* Opens and starts plugin `name` with options as JSON. The status of what failed first, else
  * RUNG_OK. */
 int32_t model_open(struct model *model, const char *name, const char *options);
+/* The same for a plugin of another kind. */
+int32_t model_open_kind(struct model *model, const char *kind, const char *name,
+                        const char *options);
+/* The same with services of the host; NULL: none. */
+int32_t model_open_with(struct model *model, const char *name, const char *options,
+                        const struct rung_service *services);
 void model_close(struct model *model);
 
 /* One request with one user message; status of the call. */

@@ -186,18 +186,40 @@ static void an_unknown_idea_is_refused(void **state)
     support_contains(reply, "no softmax kernel for this idea");
 }
 
+/* The message with which it refuses a task; no reply comes, since no further request would help. */
+static const char *refusal(const char *role, const char *user)
+{
+    assert_int_equal(model_ask(&model, role, "code/1/0", 1, user), RUNG_EUNSUPPORTED);
+    assert_string_equal(model.error.symbol, "catalog.lacks");
+    return model.error.message;
+}
+
 static void tasks_that_it_lacks_are_refused(void **state)
 {
     (void)state;
     static const struct {
         const char *graph, *tensors, *why;
     } cases[] = {
-        {"c = matmul(a, b)", "a: input f32 [m, k]\nb: input f32 [k, n]\nc: output f32 [m, n]",
-         "matmul"},
-        {"y = softmax(x, axis=0)", "x: input f32 [m, n]\ny: output f32 [m, n]", "last axis"},
-        {"y = softmax(x, axis=2)", "x: input f32 [a, b, c]\ny: output f32 [a, b, c]", "matrices"},
-        {"y = softmax(x, axis=1)", "x: input f16 [m, n]\ny: output f16 [m, n]", "f32 only"},
+        {"y = cumsum(x, axis=1)", "x: input f32 [m, n]\ny: output f32 [m, n]",
+         "no kernel for cumsum; it has: "},
+        {"y = relu(cumsum(x, axis=1))", "x: input f32 [m, n]\ny: output f32 [m, n]",
+         "no kernel for cumsum"},
+        {"c = matmul(a, b)", "a: input f64 [m, k]\nb: input f64 [k, n]\nc: output f64 [m, n]",
+         "this form of matmul; it has `c = chain(matmul(a, b))`"},
+        {"c = matmul(a, b)", "a: input f32 [m, k]\nb: input f32 [n, k]\nc: output f32 [m, n]",
+         "this form of matmul"},
+        {"y = softmax(x, axis=0)", "x: input f32 [m, n]\ny: output f32 [m, n]",
+         "this form of softmax; it has `y = softmax(x, axis=axis)` with x f32 [rows.., @axis"},
+        {"y = softmax(x, axis=1, axis=1)", "x: input f32 [m, n]\ny: output f32 [m, n]",
+         "this form of softmax"},
+        {"y = softmax(x, axis=1)", "x: input f16 [m, n]\ny: output f16 [m, n]",
+         "this form of softmax"},
+        {"y = softmax(x, axis=1)", "x: input f32 [m, n]\ny: output f32 [m, n]\nz: output f32 [m]",
+         "this form of softmax"},
+        {"y = relu(x)", "x: input f16 [n]\ny: output f16 [n]", "f32"},
         {"y = relu(x", "x: input f32 [n]\ny: output f32 [n]", "')'"},
+        {"y = relu([1, 2)", "x: input f32 [n]\ny: output f32 [n]", "']'"},
+        {"y = sum(x, axis=[0, 1])", "x: input f32 [m, n]\ny: output f32 []", "this form of sum"},
         {"y = x + b", "x: input f32 [m, n]\nb: input f32 [n]\ny: output f32 [m, n]",
          "broadcasting"},
         {"y = gelu(x, approximate=erf)", "x: input f32 [n]\ny: output f32 [n]",
@@ -215,11 +237,53 @@ static void tasks_that_it_lacks_are_refused(void **state)
         snprintf(user, sizeof user, "## Task\n```\ngraph: %s\n%s\n```\n", cases[i].graph,
                  cases[i].tensors);
         for (size_t r = 0; r < 3; ++r) {
-            const char *reply = ask(roles[r], "code/1/0", 1, user);
-            assert_null(strstr(reply, "```"));
-            support_contains(reply, "has no kernel for this task");
-            support_contains(reply, cases[i].why);
+            const char *message = refusal(roles[r], user);
+            support_contains(message, "The catalog has no kernel for");
+            support_contains(message, cases[i].why);
         }
+    }
+}
+
+/* Forms match under other names of tensors, dims and arguments, and fill in what is left out. */
+static void forms_match_in_other_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *task, *want[3];
+    } cases[] = {
+        {"graph: out = softmax(t, axis=-1)\nt: input f32 [a, b, c]\nout: output f32 [a, b, c]",
+         {"args=(t, out, (a * b), c)"}},
+        {"graph: z = layer_norm(h, g, s, 2)\nh: input f32 [n, t, d]\ng: weight f32 [d]\n"
+         "s: weight f32 [d]\nz: output f32 [n, t, d]",
+         {"args=(h, g, s, z, (n * t), d, 1e-05)"}},
+        {"graph: z = layernorm(h, weight=g, bias=s, axis=1, eps=e)\nh: input f32 [n, t, d]\n"
+         "g: weight f32 [t, d]\ns: weight f32 [t, d]\nz: output f32 [n, t, d]\ne: f64 = 1e-3",
+         {"args=(h, g, s, z, n, (t * d), e)"}},
+        {"graph: u = matmul(p, q, transpose_b=True); y = relu(u * s + b)\np: input f32 [m, k]\n"
+         "q: weight f32 [n, k]\nb: weight f32 [n]\ny: output f32 [m, n]\ns: f64 = 2",
+         {"matmul_naive<0, 1, BX, 8>", "args=(p, q, y, m, n, k, b, s)",
+          "const float t0 = v0;\n    return op_relu(((t0 * s0) + c0));"}},
+        {"graph: y = bmm(p, q)\np: input f16 [h, m, k]\nq: input f16 [h, k, n]\n"
+         "y: output f16 [h, m, n]",
+         {"matmul_naive<0, 0, BX, 8>", "* h) block"}},
+        {"graph: y = matmul(p, q)\np: input f32 [h, m, k]\nq: weight f32 [k, n]\n"
+         "y: output f32 [h, m, n]",
+         {"args=(p, q, y, (h * m), n, k)"}},
+        {"graph: y = conv2d(i, f, padding=2, stride=4)\ni: input f32 [n, c, h, w]\n"
+         "f: weight f32 [k, c, 3, 3]\ny: output f32 [n, k, p, q]",
+         {"conv2d_naive<0, TPB>", "args=(i, f, i, y, n, c, h, w, k, 3, 3, p, q, 4, 2)"}},
+        {"graph: y = maxpool2d(x, kernel=3)\nx: input f32 [n, c, h, w]\ny: output f32 [n, c, p, q]",
+         {"args=(x, y, (n * c), h, w, p, q, 3, 3, 0, 0)"}},
+        {"graph: y = mean(x, dim=-2, keepdim=1)\nx: input f32 [a, b, c]\ny: output f32 [a, 1, c]",
+         {"reduce_naive<1, TPB>", "args=(x, y, a * c, b, c)"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char user[1024];
+        snprintf(user, sizeof user, "## Task\n```\n%s\n```\n", cases[i].task);
+        char *code = block_of(ask("code", "code/0/0", 1, user));
+        for (size_t w = 0; w < 3 && cases[i].want[w]; ++w)
+            support_contains(code, cases[i].want[w]);
+        free(code);
     }
 }
 
@@ -354,9 +418,11 @@ static void hostile_prompts_are_answered(void **state)
         for (; used + n < size; used += n)
             memcpy(text + used, fills[f], n);
         text[used] = 0;
-        ask("ideas", "ideas/1/0", 1, text);
-        ask("code", "code/1/0", 1, text);
-        ask("repair", "repair/1/0", 1, text);
+        static const char *const roles[] = {"ideas", "code", "repair"};
+        for (size_t r = 0; r < 3; ++r) {
+            const int32_t status = model_ask(&model, roles[r], "code/1/0", 1, text);
+            assert_true(status == RUNG_OK || status == RUNG_EUNSUPPORTED);
+        }
     }
     free(text);
 }
@@ -369,10 +435,10 @@ static void deep_graphs_are_bounded(void **state)
         snprintf(user, sizeof user, "## Task\nx: input f32 [n]\ny: output f32 [n]\ngraph: y = ");
     memset(user + n, '-', 3000);
     snprintf(user + n + 3000, sizeof user - (size_t)n - 3000, "x\n");
-    support_contains(ask("code", "code/0/0", 1, user), "nested too deeply");
+    support_contains(refusal("code", user), "nested too deeply");
     memset(user + n, '+', 10000);
     user[n + 10000] = 0;
-    support_contains(ask("code", "code/0/0", 1, user), "too long");
+    support_contains(refusal("code", user), "too long");
 }
 
 static int32_t stop_at_once(void *ctx, struct rung_text delta)
@@ -385,9 +451,15 @@ static void a_reader_can_stop_it(void **state)
 {
     (void)state;
     uint64_t seen = 0;
+    const struct rung_part part = {
+        .struct_size = sizeof part, .kind = RUNG_PART_TEXT, .text = {SOFTMAX, sizeof SOFTMAX - 1}};
+    const struct rung_message message = {
+        .struct_size = sizeof message, .role = RUNG_MSG_USER, .parts = &part, .n_parts = 1};
     const struct rung_llm_request request = {.struct_size = sizeof request,
+                                             .n_messages = 1,
                                              .key = "code/0/0",
                                              .role = "code",
+                                             .messages = &message,
                                              .on_delta = stop_at_once,
                                              .on_delta_ctx = &seen};
     assert_int_equal(model_send(&model, &request), RUNG_ECANCELLED);
@@ -410,6 +482,8 @@ static int32_t open_file(const char *folder, const char *text, char message[1024
 }
 
 #define HEAD "// operator: softmax\n// idea: An idea of some length.\n// category: memory\n"
+#define FORM "// graph: y = softmax(x, axis=axis)\n// tensors: x f32 [rows.., cols]; y f32\n"
+#define NONE "// after: none\n" FORM
 #define LAUNCH "//@ launch k grid=(1) block=(1) args=()\n"
 
 static void bad_catalog_files_are_refused_with_their_line(void **state)
@@ -429,10 +503,30 @@ static void bad_catalog_files_are_refused_with_their_line(void **state)
         {HEAD "// after: ../x\n" LAUNCH, "one.cu:4: 'after' is a file"},
         {"// operator: gemm\n", "one.cu:1: operator 'gemm' in folder 'softmax'"},
         {"// operator: softmax\n// idea: short\n", "one.cu:2: 'idea' is one sentence"},
-        {HEAD "// after: none\nint x;\n", "no //@ launch line"},
-        {HEAD "// after: none\n" LAUNCH "\n{{nonsense}}\n",
-         "one.cu:7: unknown placeholder {{nonsense}}"},
-        {HEAD "// after: none\n" LAUNCH "{{at}} {{x\n", "one.cu:6: unknown placeholder"},
+        {HEAD NONE "int x;\n", "no //@ launch line"},
+        {HEAD NONE LAUNCH "\n{{nonsense}}\n", "one.cu:9: unknown placeholder {{nonsense}}"},
+        {HEAD NONE LAUNCH "{{at}} {{x\n", "one.cu:8: unknown placeholder"},
+        {HEAD "// after: none\n" LAUNCH, "says in 'graph' which tasks"},
+        {HEAD "// after: none\n// tensors: x f32\n" LAUNCH,
+         "one.cu:5: 'tensors' before any 'graph'"},
+        {HEAD "// after: none\n// graph: y = softmax(x)\n" LAUNCH, "'tensors' must follow"},
+        {HEAD "// after: none\n// graph: y = softmax(x\n// tensors: x f32; y f32\n" LAUNCH,
+         "lacks its ')'"},
+        {HEAD "// after: none\n// graph: y = sftmax(x)\n// tensors: x f32; y f32\n" LAUNCH,
+         "not known: sftmax"},
+        {HEAD "// after: none\n// graph: y = softmax(x, size=3)\n// tensors: x f32; y f32\n" LAUNCH,
+         "not known: softmax"},
+        {HEAD "// after: none\n// graph: y = softmax(z)\n// tensors: x f32; y f32\n" LAUNCH,
+         "lacks z"},
+        {HEAD "// after: none\n// graph: y = softmax(x)\n// tensors: x f32; z f32\n" LAUNCH,
+         "lacks y"},
+        {HEAD
+         "// after: none\n// graph: y = softmax(x)\n// tensors: x f32 [a.., b..]; y f32\n" LAUNCH,
+         "where this run begins"},
+        {HEAD "// after: none\n// graph: y = softmax(x)\n// tensors: x f32 [a-b]; y f32\n" LAUNCH,
+         "has a dimension 'a-b'"},
+        {HEAD NONE "// let: a\n" LAUNCH, "'let' gives a number"},
+        {HEAD NONE "// let: a = ; evil\n" LAUNCH, "'let' gives a number"},
     };
     char *folder = support_folder();
     char *family = support_path(folder, "softmax");
@@ -442,7 +536,7 @@ static void bad_catalog_files_are_refused_with_their_line(void **state)
         assert_int_equal(open_file(folder, cases[i].text, message), RUNG_ECONFIG);
         support_contains(message, cases[i].why);
     }
-    assert_int_equal(open_file(folder, HEAD "// after: none\n" LAUNCH, message), RUNG_OK);
+    assert_int_equal(open_file(folder, HEAD NONE LAUNCH, message), RUNG_OK);
     free(family);
     support_remove(folder);
 }
@@ -458,6 +552,7 @@ int main(void)
         cmocka_unit_test(an_idea_gets_its_kernel),
         cmocka_unit_test(an_unknown_idea_is_refused),
         cmocka_unit_test(tasks_that_it_lacks_are_refused),
+        cmocka_unit_test(forms_match_in_other_words),
         cmocka_unit_test(elementwise_chains_become_expressions),
         cmocka_unit_test(a_mistake_is_made_and_repaired),
         cmocka_unit_test(a_right_kernel_is_not_repaired_into_itself),

@@ -2,6 +2,7 @@
 // idea: Compute the whole chain in one kernel with one thread an element, so that intermediate results never touch memory.
 // category: baseline
 // after: none
+// graph: elementwise
 //@ tune   TPB = 256, 128, 512
 //@ launch chain_naive<TPB> grid=(ceil_div({{n}}, TPB)) block=(TPB) args=({{ARGS}}, {{n}})
 

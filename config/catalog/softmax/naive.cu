@@ -2,6 +2,8 @@
 // idea: Give each row to one thread, which reads it three times: for the maximum, for the sum of exponentials, and to write the quotients.
 // category: baseline
 // after: none
+// graph: y = softmax(x, axis=axis)
+// tensors: x f32 [rows.., @axis, cols]; y f32
 // unroll: 1, 2, 4
 //@ tune   TPB = 128, 64, 256
 //@ launch softmax_naive<TPB> grid=(ceil_div({{rows}}, TPB)) block=(TPB) args=({{x}}, {{y}}, {{rows}}, {{cols}})

@@ -55,7 +55,7 @@ static void answer_ideas(const struct catalog *catalog, const struct rung_llm_re
     const uint64_t seed =
         llm_hash(LLM_HASH_START ^ request->seed, request->key, strlen(request->key));
     const uint32_t wanted = prompt->wanted ? prompt->wanted : 4;
-    const uint32_t n = choose_ideas(&catalog->store, target->family, prompt, seed, wanted, picks);
+    const uint32_t n = choose_ideas(&catalog->store, target, prompt, seed, wanted, picks);
     if (n == 0) {
         llm_text_printf(out, "Every idea that the catalog has for %s from here has been tried.\n",
                         target->family);
@@ -76,15 +76,14 @@ static const struct kernel *kernel_for_idea(const struct catalog *catalog,
                                             const struct prompt *prompt,
                                             const struct target *target)
 {
-    const struct kernel *kernel = choose_kernel(&catalog->store, target->family, prompt->idea);
+    const struct kernel *kernel = choose_kernel(&catalog->store, target, prompt->idea);
     if (!kernel && (prompt->idea.len == 0 || !prompt->has_parent))
-        kernel = choose_first(&catalog->store, target->family);
+        kernel = choose_first(&catalog->store, target);
     return kernel;
 }
 
 static void answer_code(const struct catalog *catalog, const struct rung_llm_request *request,
-                        const struct prompt *prompt, const struct target *target,
-                        struct llm_text *out)
+                        const struct prompt *prompt, struct target *target, struct llm_text *out)
 {
     const struct kernel *kernel = kernel_for_idea(catalog, prompt, target);
     if (!kernel) {
@@ -92,6 +91,7 @@ static void answer_code(const struct catalog *catalog, const struct rung_llm_req
         return;
     }
     struct llm_text source = {0};
+    target_bind(target, prompt, &catalog->store, kernel);
     render_kernel(kernel, target, variant_of(request), mistake_of(catalog, request), &source);
     put_code(kernel->idea, &source, out);
     out->failed |= source.failed;
@@ -115,17 +115,17 @@ static bool same_code(struct llm_span a, const struct llm_text *b)
 }
 
 static void answer_repair(const struct catalog *catalog, const struct rung_llm_request *request,
-                          const struct prompt *prompt, const struct target *target,
-                          struct llm_text *out)
+                          const struct prompt *prompt, struct target *target, struct llm_text *out)
 {
     const struct prompt_source *failing = failing_source(prompt);
     const struct kernel *kernel =
         failing ? store_find(&catalog->store, failing->family, failing->stem) : NULL;
-    if (!kernel || strcmp(kernel->family, target->family) != 0) {
+    if (!kernel || !target_has(target, &catalog->store, kernel)) {
         answer_code(catalog, request, prompt, target, out);
         return;
     }
     struct llm_text source = {0};
+    target_bind(target, prompt, &catalog->store, kernel);
     render_kernel(kernel, target, failing->variant, MISTAKE_NONE, &source);
     if (same_code(failing->body, &source))
         llm_text_printf(out,
@@ -137,29 +137,39 @@ static void answer_repair(const struct catalog *catalog, const struct rung_llm_r
     llm_text_free(&source);
 }
 
-static void answer(const struct catalog *catalog, const struct rung_llm_request *request,
-                   const struct prompt *prompt, struct llm_text *out)
-{
+/* What is read of one request: too large for a stack. */
+struct reading {
+    struct prompt prompt;
     struct target target;
-    target_read(prompt, &target);
-    if (!target.family)
-        llm_text_printf(out,
-                        "The catalog has no kernel for this task: `%.*s`. %s It knows softmax over "
-                        "the last axis "
-                        "of a matrix, and elementwise chains.\n",
-                        (int)(prompt->graph.len < 400 ? prompt->graph.len : 400), prompt->graph.ptr,
-                        target.reason);
-    else if (strcmp(request->role, "ideas") == 0)
-        answer_ideas(catalog, request, prompt, &target, out);
+};
+
+static void answer(const struct catalog *catalog, const struct rung_llm_request *request,
+                   struct reading *reading, struct llm_text *out)
+{
+    const struct prompt *prompt = &reading->prompt;
+    struct target *target = &reading->target;
+    if (strcmp(request->role, "ideas") == 0)
+        answer_ideas(catalog, request, prompt, target, out);
     else if (strcmp(request->role, "code") == 0)
-        answer_code(catalog, request, prompt, &target, out);
+        answer_code(catalog, request, prompt, target, out);
     else if (strcmp(request->role, "repair") == 0)
-        answer_repair(catalog, request, prompt, &target, out);
+        answer_repair(catalog, request, prompt, target, out);
     else
         llm_text_printf(out, "The catalog answers ideas, code and repair, not '%.40s'.\n",
                         request->role);
-    out->failed |= target.lets.failed || target.expr.failed || target.helpers.failed;
-    target_free(&target);
+    out->failed |= target->lets.failed || target->expr.failed || target->helpers.failed;
+}
+
+/* A task for which the catalog has nothing: no further request would bring more. */
+static int32_t lacks(const struct prompt *prompt, const struct target *target,
+                     struct rung_error *error)
+{
+    if (target->names_operator)
+        return llm_fail(error, RUNG_EUNSUPPORTED, "catalog.lacks", "%s", target->reason);
+    return llm_fail(error, RUNG_EUNSUPPORTED, "catalog.lacks",
+                    "The catalog has no kernel for this task: `%.*s`. %s",
+                    (int)(prompt->graph.len < 400 ? prompt->graph.len : 400), prompt->graph.ptr,
+                    target->reason);
 }
 
 static int32_t complete(void *self, struct rung_call *call, const struct rung_llm_request *request,
@@ -169,20 +179,26 @@ static int32_t complete(void *self, struct rung_call *call, const struct rung_ll
     int32_t status = llm_check_request(request, call->error);
     if (status != RUNG_OK)
         return status;
-    struct prompt *prompt = malloc(sizeof *prompt);
+    struct reading *reading = malloc(sizeof *reading);
     struct llm_text reply = {0};
-    if (prompt) {
-        prompt_read(request, prompt);
-        answer(catalog, request, prompt, &reply);
-    }
-    if (!prompt || reply.failed || !reply.ptr)
+    if (!reading)
+        return llm_fail(call->error, RUNG_ENOMEM, "catalog.memory", "no memory for the reply to %s",
+                        request->key);
+    prompt_read(request, &reading->prompt);
+    target_read(&reading->prompt, &catalog->store, &reading->target);
+    if (reading->target.family)
+        answer(catalog, request, reading, &reply);
+    else
+        status = lacks(&reading->prompt, &reading->target, call->error);
+    if (status == RUNG_OK && (reply.failed || !reply.ptr))
         status = llm_fail(call->error, RUNG_ENOMEM, "catalog.memory",
                           "no memory for the reply to %s", request->key);
-    else
+    else if (status == RUNG_OK)
         status = llm_answer(catalog->host, call, request, reply.ptr, reply.len, RUNG_FINISH_STOP,
                             "catalog", out);
     llm_text_free(&reply);
-    free(prompt);
+    target_free(&reading->target);
+    free(reading);
     return status;
 }
 
@@ -247,14 +263,14 @@ static const struct rung_llm_ops ops = {.struct_size = sizeof ops, .complete = c
 static const struct rung_factory factory = {
     .struct_size = sizeof factory,
     .thread_model = RUNG_PARALLEL,
+    .capabilities = RUNG_LLM_FREE,
     .kind = RUNG_KIND_LLM,
     .name = "catalog",
     .summary = "Answers from a folder of ideas and kernels; needs no network and no key.",
-    .doc = "Knows softmax over the last axis of a matrix and elementwise chains, in fp32. Proposes "
-           "ideas that "
-           "were not tried yet and that build on the parents shown, writes their kernels in "
-           "variants, and "
-           "says so when it has nothing. Token counts are estimates.",
+    .doc = "Each kernel states the graphs, types and shapes that it serves (the folder's README). "
+           "Proposes ideas that were not tried yet and that build on the parents shown, writes "
+           "their kernels in variants, and says so when it has nothing. Token counts are "
+           "estimates.",
     .options = options,
     .ops = &ops,
     .create = create,

@@ -72,14 +72,15 @@ static int by_rank(const void *a, const void *b)
     return strcmp(x->kernel->stem, y->kernel->stem);
 }
 
-uint32_t choose_ideas(const struct store *store, const char *family, const struct prompt *prompt,
-                      uint64_t seed, uint32_t wanted, const struct kernel *picks[CHOOSE_MAX])
+uint32_t choose_ideas(const struct store *store, const struct target *target,
+                      const struct prompt *prompt, uint64_t seed, uint32_t wanted,
+                      const struct kernel *picks[CHOOSE_MAX])
 {
-    struct rank ranks[512];
+    struct rank ranks[STORE_MAX_KERNELS];
     uint32_t n = 0;
     for (uint32_t i = 0; i < store->n && n < sizeof ranks / sizeof *ranks; ++i) {
         const struct kernel *kernel = &store->kernels[i];
-        if (strcmp(kernel->family, family) != 0 || was_tried(prompt, kernel))
+        if (!target_has(target, store, kernel) || was_tried(prompt, kernel))
             continue;
         const uint32_t tier = tier_of(store, prompt, kernel);
         if (tier == UINT32_MAX)
@@ -133,7 +134,7 @@ static uint32_t overlap(const char *sentence, struct llm_span text)
     return words ? shared * 1000 / words : 0;
 }
 
-const struct kernel *choose_kernel(const struct store *store, const char *family,
+const struct kernel *choose_kernel(const struct store *store, const struct target *target,
                                    struct llm_span idea)
 {
     const struct kernel *best = NULL;
@@ -142,7 +143,7 @@ const struct kernel *choose_kernel(const struct store *store, const char *family
         idea.len = 4096;
     for (uint32_t i = 0; i < store->n; ++i) {
         const struct kernel *kernel = &store->kernels[i];
-        if (strcmp(kernel->family, family) != 0)
+        if (!target_has(target, store, kernel))
             continue;
         if (contains(idea, kernel->idea))
             return kernel;
@@ -155,10 +156,28 @@ const struct kernel *choose_kernel(const struct store *store, const char *family
     return best;
 }
 
-const struct kernel *choose_first(const struct store *store, const char *family)
+uint32_t choose_depth(const struct store *store, const struct kernel *kernel)
 {
-    for (uint32_t i = 0; i < store->n; ++i)
-        if (strcmp(store->kernels[i].family, family) == 0 && !store->kernels[i].after)
-            return &store->kernels[i];
-    return NULL;
+    const struct llm_span family = {kernel->family, strlen(kernel->family)};
+    uint32_t depth = 0;
+    for (; kernel->after; ++depth)
+        kernel = store_find(store, family, (struct llm_span){kernel->after, strlen(kernel->after)});
+    return depth;
+}
+
+const struct kernel *choose_first(const struct store *store, const struct target *target)
+{
+    const struct kernel *first = NULL;
+    uint32_t least = 0;
+    for (uint32_t i = 0; i < store->n; ++i) {
+        const struct kernel *kernel = &store->kernels[i];
+        if (!target_has(target, store, kernel))
+            continue;
+        const uint32_t depth = choose_depth(store, kernel);
+        if (!first || depth < least) {
+            first = kernel;
+            least = depth;
+        }
+    }
+    return first;
 }

@@ -3,6 +3,7 @@
  * range (softplus, sigmoid) the form is one that stays accurate for every finite argument. NaN goes
  * through.
  */
+#include "signature.h"
 #include "target.h"
 #include <math.h>
 #include <stdio.h>
@@ -74,7 +75,13 @@ static const uint8_t helper_order[] = {H_CLAMP,  H_SIGMOID,   H_SOFTPLUS, H_RELU
                                        H_GELU,   H_GELU_TANH, H_SILU,     H_MISH, H_HARDSWISH,
                                        H_SQUARE, H_MAXIMUM,   H_MINIMUM};
 
-#define UNARY(name, call, helper) {name, call, 1, helper, {"x"}, {NULL}}
+#define UNARY(name, call, helper)                                                                  \
+    {                                                                                              \
+        name, call, 1, helper, {"x"},                                                              \
+        {                                                                                          \
+            NULL                                                                                   \
+        }                                                                                          \
+    }
 static const struct function functions[] = {
     UNARY("exp", "expf", H_NONE),
     UNARY("log", "logf", H_NONE),
@@ -107,6 +114,7 @@ static const struct function gelu_tanh = UNARY("gelu", "op_gelu_tanh", H_GELU_TA
 struct emitter {
     const struct prompt *prompt;
     const struct graph *graph;
+    const struct graph_node *core; /* v0, or NULL */
     struct target *target;
     uint32_t statement; /* names of earlier statements are t0, t1, ... */
     uint32_t used;      /* bit a helper */
@@ -145,6 +153,24 @@ static int index_of(struct llm_span *list, uint32_t *n, uint32_t limit, struct l
     return (int)(*n)++;
 }
 
+/* A tensor of the chain; beside a core only what lies along the output's last dimension. */
+static bool emit_tensor(struct emitter *e, const struct prompt_tensor *tensor, struct llm_text *out)
+{
+    struct target *target = e->target;
+    const struct graph *graph = e->graph;
+    const struct prompt_tensor *output =
+        target_tensor(e->prompt, graph->statements[graph->n_statements - 1].target);
+    const bool column = tensor->n_dims == 1 && output && output->n_dims > 0 &&
+                        same(tensor->dims[0], output->dims[output->n_dims - 1]) &&
+                        same(tensor->dtype, output->dtype);
+    if (e->core && !column)
+        return target_refuse(target, "It has no kernel that reads %.*s afterwards.",
+                             (int)tensor->name.len, tensor->name.ptr);
+    llm_text_printf(out, e->core ? "c%d" : "v%d",
+                    index_of(target->inputs, &target->n_inputs, PROMPT_MAX_TENSORS, tensor->name));
+    return true;
+}
+
 static bool emit_name(struct emitter *e, struct llm_span name, struct llm_text *out)
 {
     struct target *target = e->target;
@@ -155,11 +181,8 @@ static bool emit_name(struct emitter *e, struct llm_span name, struct llm_text *
         }
     }
     const struct prompt_tensor *tensor = target_tensor(e->prompt, name);
-    if (tensor && (llm_span_is(tensor->role, "input") || llm_span_is(tensor->role, "weight"))) {
-        llm_text_printf(out, "v%d",
-                        index_of(target->inputs, &target->n_inputs, PROMPT_MAX_TENSORS, name));
-        return true;
-    }
+    if (tensor && (llm_span_is(tensor->role, "input") || llm_span_is(tensor->role, "weight")))
+        return emit_tensor(e, tensor, out);
     for (uint32_t i = 0; i < e->prompt->n_params; ++i) {
         if (same(e->prompt->params[i], name)) {
             llm_text_printf(out, "s%d",
@@ -219,7 +242,7 @@ static const struct function *find_function(const struct graph *graph,
             return &gelu_tanh;
     }
     for (size_t i = 0; i < sizeof functions / sizeof *functions; ++i)
-        if (llm_span_is(call->name, functions[i].name))
+        if (signature_means(call->name, functions[i].name))
             return &functions[i];
     return NULL;
 }
@@ -255,6 +278,10 @@ static bool emit(struct emitter *e, const struct graph_node *node, struct llm_te
 {
     if (out->len > MAX_EXPR)
         return target_refuse(e->target, "The chain is too long for it.");
+    if (node == e->core) {
+        llm_text_puts(out, "v0");
+        return true;
+    }
     switch (node->kind) {
     case GRAPH_NUMBER:
         return emit_number(node, out);
@@ -270,13 +297,24 @@ static bool emit(struct emitter *e, const struct graph_node *node, struct llm_te
             return false;
         llm_text_puts(out, ")");
         return true;
+    case GRAPH_LIST:
+        return target_refuse(e->target, "It has no chain with a list.");
     }
     return false;
 }
 
-bool target_emit(const struct prompt *prompt, const struct graph *graph, struct target *target)
+bool target_is_function(struct llm_span name)
 {
-    struct emitter e = {.prompt = prompt, .graph = graph, .target = target};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; ++i)
+        if (signature_means(name, functions[i].name))
+            return true;
+    return false;
+}
+
+bool target_emit(const struct prompt *prompt, const struct graph *graph,
+                 const struct graph_node *core, struct target *target)
+{
+    struct emitter e = {.prompt = prompt, .graph = graph, .core = core, .target = target};
     for (; e.statement < graph->n_statements; ++e.statement) {
         const bool last = e.statement + 1 == graph->n_statements;
         struct llm_text *out = last ? &target->expr : &target->lets;
@@ -290,7 +328,7 @@ bool target_emit(const struct prompt *prompt, const struct graph *graph, struct 
     for (size_t i = 0; i < sizeof helper_order; ++i)
         if (e.used >> helper_order[i] & 1)
             llm_text_puts(&target->helpers, helpers[helper_order[i]].text);
-    if (target->n_inputs == 0)
+    if (!core && target->n_inputs == 0)
         return target_refuse(target, "It has chains only of input tensors.");
     return true;
 }

@@ -88,10 +88,10 @@ static uint16_t parse_number(struct parser *p)
     return new_node(p, &(struct graph_node){.kind = GRAPH_NUMBER, .number = number});
 }
 
-/* The arguments up to the closing parenthesis. */
-static bool parse_args(struct parser *p, struct graph_node *call)
+/* The arguments up to the closing parenthesis or bracket. */
+static bool parse_args(struct parser *p, const char *close, struct graph_node *call)
 {
-    if (take(p, ")"))
+    if (take(p, close))
         return true;
     do {
         if (call->n_args == GRAPH_MAX_ARGS) {
@@ -111,9 +111,10 @@ static bool parse_args(struct parser *p, struct graph_node *call)
         if (call->args[call->n_args++] == NO_NODE)
             return false;
     } while (take(p, ","));
-    if (take(p, ")"))
+    if (take(p, close))
         return true;
-    refuse(p, "a call of the graph lacks its ')'");
+    refuse(p, *close == ')' ? "a call of the graph lacks its ')'"
+                            : "a list of the graph lacks its ']'");
     return false;
 }
 
@@ -127,6 +128,10 @@ static uint16_t parse_primary(struct parser *p)
             return refuse(p, "the graph lacks a ')'");
         return inner;
     }
+    if (take(p, "[")) {
+        struct graph_node list = {.kind = GRAPH_LIST};
+        return parse_args(p, "]", &list) ? new_node(p, &list) : NO_NODE;
+    }
     if (isdigit((unsigned char)c) || c == '.')
         return parse_number(p);
     if (!take_name(p, &name))
@@ -134,7 +139,7 @@ static uint16_t parse_primary(struct parser *p)
     struct graph_node node = {.kind = GRAPH_NAME, .name = name};
     if (take(p, "(")) {
         node.kind = GRAPH_CALL;
-        if (!parse_args(p, &node))
+        if (!parse_args(p, ")", &node))
             return NO_NODE;
     }
     return new_node(p, &node);

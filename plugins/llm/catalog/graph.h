@@ -1,6 +1,6 @@
 /*
  * The task's graph line as a tree: `t = x * a + b; y = relu(t)`. Statements, infix + - * / ** and
- * minus, calls with keyword arguments. Bounded: 256 nodes, nested 48 deep. Pure.
+ * minus, calls with keyword arguments, lists in brackets. Bounded: 256 nodes, nested 48 deep. Pure.
  */
 #ifndef LLM_CATALOG_GRAPH_H
 #define LLM_CATALOG_GRAPH_H
@@ -9,14 +9,14 @@
 
 enum { GRAPH_MAX_NODES = 256, GRAPH_MAX_STATEMENTS = 32, GRAPH_MAX_ARGS = 8 };
 
-enum graph_kind { GRAPH_NUMBER, GRAPH_NAME, GRAPH_CALL, GRAPH_BINARY, GRAPH_MINUS };
+enum graph_kind { GRAPH_NUMBER, GRAPH_NAME, GRAPH_CALL, GRAPH_BINARY, GRAPH_MINUS, GRAPH_LIST };
 
 struct graph_node {
     enum graph_kind kind;
     struct llm_span name;                     /* NAME, CALL */
     double number;                            /* NUMBER */
     char op;                                  /* BINARY: + - * / and ^ for ** */
-    uint32_t n_args;                          /* BINARY 2, MINUS 1, CALL as written */
+    uint32_t n_args;                          /* BINARY 2, MINUS 1, CALL and LIST as written */
     uint16_t args[GRAPH_MAX_ARGS];            /* node numbers */
     struct llm_span keywords[GRAPH_MAX_ARGS]; /* CALL: empty for a positional argument */
 };

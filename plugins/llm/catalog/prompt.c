@@ -112,6 +112,24 @@ static uint32_t read_alignment(struct llm_span rest)
     return 0;
 }
 
+bool prompt_has_dim(const struct prompt *prompt, struct llm_span name)
+{
+    for (uint32_t i = 0; i < prompt->n_dim_names; ++i)
+        if (same_span(prompt->dim_names[i], name))
+            return true;
+    return false;
+}
+
+/* "rows (such as 64; at least 1)" or "half = rows / 2". */
+static void read_dim_name(struct prompt *prompt, struct llm_span line)
+{
+    const struct llm_span name = take_word(&line);
+    line = llm_trim(line);
+    if (is_name(name) && (llm_span_starts(line, "(such as ") || llm_span_starts(line, "= ")) &&
+        !prompt_has_dim(prompt, name) && prompt->n_dim_names < PROMPT_MAX_DIM_NAMES)
+        prompt->dim_names[prompt->n_dim_names++] = name;
+}
+
 /* "x: input f32 [rows, cols]", "scale: f64 = 1.0" (or "scale: param ...") or "graph: ...". */
 static void read_contract_line(struct prompt *prompt, struct llm_span line)
 {
@@ -119,8 +137,10 @@ static void read_contract_line(struct prompt *prompt, struct llm_span line)
     if (llm_span_starts(line, "- "))
         line = llm_trim((struct llm_span){line.ptr + 2, line.len - 2});
     const char *colon = memchr(line.ptr, ':', line.len);
-    if (!colon)
+    if (!colon) {
+        read_dim_name(prompt, line);
         return;
+    }
     const struct llm_span name = {line.ptr, (size_t)(colon - line.ptr)};
     struct llm_span rest = {colon + 1, line.len - name.len - 1};
     if (llm_span_is(name, "graph") || llm_span_is(name, "Computes")) {

@@ -10,6 +10,7 @@
 enum {
     PROMPT_MAX_TENSORS = 16,
     PROMPT_MAX_DIMS = 8,
+    PROMPT_MAX_DIM_NAMES = 64,
     PROMPT_MAX_PARAMS = 16,
     PROMPT_MAX_TRIED = 1024,
     PROMPT_MAX_SOURCES = 16,
@@ -37,6 +38,8 @@ struct prompt {
     uint32_t n_tensors;
     struct llm_span params[PROMPT_MAX_PARAMS]; /* names */
     uint32_t n_params;
+    struct llm_span dim_names[PROMPT_MAX_DIM_NAMES];
+    uint32_t n_dim_names;
     struct llm_span tried[PROMPT_MAX_TRIED]; /* list lines under "## Ideas so far" */
     uint32_t n_tried;
     struct llm_span idea; /* text under the last "## Idea"; empty when there is none */
@@ -48,5 +51,8 @@ struct prompt {
 
 /* Reads all text parts. What is beyond the bounds above is left out. */
 void prompt_read(const struct rung_llm_request *request, struct prompt *prompt);
+
+/* Whether the task has a dim of that name. */
+bool prompt_has_dim(const struct prompt *prompt, struct llm_span name);
 
 #endif

@@ -20,30 +20,6 @@ static void put_text(struct llm_text *out, const struct llm_text *text)
     llm_text_add(out, text->ptr ? text->ptr : "", text->len);
 }
 
-static void put_x(const struct job *job, struct llm_span arg, struct llm_text *out)
-{
-    (void)arg;
-    put_span(out, job->target->inputs[0]);
-}
-
-static void put_y(const struct job *job, struct llm_span arg, struct llm_text *out)
-{
-    (void)arg;
-    put_span(out, job->target->output);
-}
-
-static void put_rows(const struct job *job, struct llm_span arg, struct llm_text *out)
-{
-    (void)arg;
-    put_text(out, &job->target->rows);
-}
-
-static void put_cols(const struct job *job, struct llm_span arg, struct llm_text *out)
-{
-    (void)arg;
-    put_text(out, &job->target->cols);
-}
-
 static void put_unroll(const struct job *job, struct llm_span arg, struct llm_text *out)
 {
     (void)arg;
@@ -102,8 +78,11 @@ static void put_pointers(const struct job *job, struct llm_span arg, struct llm_
 static void put_values(const struct job *job, struct llm_span arg, struct llm_text *out)
 {
     (void)arg;
+    const bool core = job->target->match.n > 0;
+    if (core)
+        llm_text_puts(out, "float v0");
     for (uint32_t i = 0; i < job->target->n_inputs; ++i)
-        llm_text_printf(out, "%sfloat v%u", i ? ", " : "", i);
+        llm_text_printf(out, core ? "%sfloat c%u" : "%sfloat v%u", core || i ? ", " : "", i);
     for (uint32_t i = 0; i < job->target->n_scalars; ++i)
         llm_text_printf(out, ", float s%u", i);
 }
@@ -137,6 +116,42 @@ static void put_load4(const struct job *job, struct llm_span arg, struct llm_tex
                         i ? " " : "", i, i, (int)arg.len, arg.ptr);
 }
 
+static void put_more_args(const struct job *job, struct llm_span arg, struct llm_text *out)
+{
+    const struct target *target = job->target;
+    (void)arg;
+    for (uint32_t i = 0; i < target->n_inputs; ++i) {
+        llm_text_puts(out, ", ");
+        put_span(out, target->inputs[i]);
+    }
+    for (uint32_t i = 0; i < target->n_scalars; ++i) {
+        llm_text_puts(out, ", ");
+        put_span(out, target->scalars[i]);
+    }
+}
+
+static void put_more_pointers(const struct job *job, struct llm_span arg, struct llm_text *out)
+{
+    (void)arg;
+    for (uint32_t i = 0; i < job->target->n_inputs; ++i)
+        llm_text_printf(out, ", const %s *__restrict__ col%u", job->target->element, i);
+    for (uint32_t i = 0; i < job->target->n_scalars; ++i)
+        llm_text_printf(out, ", float s%u", i);
+}
+
+/* "value|column" */
+static void put_finish(const struct job *job, struct llm_span arg, struct llm_text *out)
+{
+    const char *bar = memchr(arg.ptr, '|', arg.len);
+    const size_t n = bar ? (size_t)(bar - arg.ptr) : arg.len;
+    llm_text_printf(out, "apply(%.*s", (int)n, arg.ptr);
+    for (uint32_t i = 0; bar && i < job->target->n_inputs; ++i)
+        llm_text_printf(out, ", float(col%u[%.*s])", i, (int)(arg.len - n - 1), bar + 1);
+    for (uint32_t i = 0; i < job->target->n_scalars; ++i)
+        llm_text_printf(out, ", s%u", i);
+    llm_text_puts(out, ")");
+}
+
 struct placeholder {
     const char *name;
     bool takes_arg;
@@ -144,37 +159,55 @@ struct placeholder {
 };
 
 static const struct placeholder placeholders[] = {
-    {"x", false, put_x},           {"y", false, put_y},       {"rows", false, put_rows},
-    {"cols", false, put_cols},     {"n", false, put_n},       {"UNROLL", false, put_unroll},
-    {"ARGS", false, put_args},     {"LETS", false, put_lets}, {"POINTERS", false, put_pointers},
-    {"VALUES", false, put_values}, {"EXPR", false, put_expr}, {"HELPERS", false, put_helpers},
-    {"at", true, put_at},          {"at4", true, put_at4},    {"load4", true, put_load4},
+    {"n", false, put_n},
+    {"UNROLL", false, put_unroll},
+    {"ARGS", false, put_args},
+    {"LETS", false, put_lets},
+    {"POINTERS", false, put_pointers},
+    {"VALUES", false, put_values},
+    {"EXPR", false, put_expr},
+    {"HELPERS", false, put_helpers},
+    {"MORE_ARGS", false, put_more_args},
+    {"MORE_POINTERS", false, put_more_pointers},
+    {"finish", true, put_finish},
+    {"at", true, put_at},
+    {"at4", true, put_at4},
+    {"load4", true, put_load4},
 };
 
-/* Takes "{{name:arg}}" off the front of rest; NULL when there is none that is known. */
-static const struct placeholder *take_placeholder(struct llm_span *rest, struct llm_span *arg)
+/* One placeholder: a name of the form, or one of the table. */
+struct found {
+    const char *text;
+    const struct placeholder *placeholder;
+    struct llm_span arg;
+};
+
+/* Takes "{{name:arg}}" off the front of rest; false when there is none that is known. */
+static bool take_placeholder(const struct match *names, struct llm_span *rest, struct found *found)
 {
     const char *close = memmem(rest->ptr, rest->len, "}}", 2);
     if (!close)
-        return NULL;
+        return false;
     struct llm_span name = {rest->ptr + 2, (size_t)(close - rest->ptr) - 2};
     const char *colon = memchr(name.ptr, ':', name.len);
-    *arg = (struct llm_span){"", 0};
+    *found = (struct found){.arg = {"", 0}};
     if (colon) {
-        *arg = (struct llm_span){colon + 1, name.len - (size_t)(colon + 1 - name.ptr)};
+        found->arg = (struct llm_span){colon + 1, name.len - (size_t)(colon + 1 - name.ptr)};
         name.len = (size_t)(colon - name.ptr);
+    } else {
+        found->text = match_text(names, name);
     }
-    for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; ++i) {
-        if (!llm_span_is(name, placeholders[i].name) || placeholders[i].takes_arg != (arg->len > 0))
-            continue;
-        rest->len -= (size_t)(close + 2 - rest->ptr);
-        rest->ptr = close + 2;
-        return &placeholders[i];
-    }
-    return NULL;
+    for (size_t i = 0; !found->text && i < sizeof placeholders / sizeof *placeholders; ++i)
+        if (llm_span_is(name, placeholders[i].name) &&
+            placeholders[i].takes_arg == (found->arg.len > 0))
+            found->placeholder = &placeholders[i];
+    rest->len -= (size_t)(close + 2 - rest->ptr);
+    rest->ptr = close + 2;
+    return found->text || found->placeholder;
 }
 
-bool render_check(struct llm_span body, char *problem, size_t size, uint32_t *line)
+bool render_check(struct llm_span body, const struct match *names, char *problem, size_t size,
+                  uint32_t *line)
 {
     struct llm_span text;
     bool launches = false;
@@ -182,10 +215,12 @@ bool render_check(struct llm_span body, char *problem, size_t size, uint32_t *li
         launches |= llm_span_starts(text, "//@ launch ");
         const char *open;
         while ((open = memmem(text.ptr, text.len, "{{", 2))) {
-            struct llm_span arg, rest = {open, text.len - (size_t)(open - text.ptr)};
-            if (!take_placeholder(&rest, &arg)) {
+            const struct llm_span all = {open, text.len - (size_t)(open - text.ptr)};
+            struct llm_span rest = all;
+            struct found found;
+            if (!take_placeholder(names, &rest, &found)) {
                 snprintf(problem, size, "unknown placeholder %.*s",
-                         (int)(rest.len < 40 ? rest.len : 40), rest.ptr);
+                         (int)(all.len < 40 ? all.len : 40), all.ptr);
                 return false;
             }
             text = rest;
@@ -200,12 +235,15 @@ static void put_filled(const struct job *job, struct llm_span text, struct llm_t
 {
     const char *open;
     while ((open = memmem(text.ptr, text.len, "{{", 2))) {
-        struct llm_span arg, rest = {open, text.len - (size_t)(open - text.ptr)};
+        struct llm_span rest = {open, text.len - (size_t)(open - text.ptr)};
+        struct found found;
         llm_text_add(out, text.ptr, (size_t)(open - text.ptr));
-        const struct placeholder *placeholder = take_placeholder(&rest, &arg);
-        if (!placeholder)
+        if (!take_placeholder(&job->target->match, &rest, &found))
             return; /* render_check refused such a body */
-        placeholder->put(job, arg, out);
+        if (found.text)
+            llm_text_puts(out, found.text);
+        else
+            found.placeholder->put(job, found.arg, out);
         text = rest;
     }
     put_span(out, text);

@@ -1,17 +1,23 @@
 /*
  * Filling a kernel's placeholders for a task. Pure.
  *
- *   softmax      {{x}} {{y}}         tensors
- *                {{rows}} {{cols}}   expressions over dims
- *   elementwise  {{n}}               the number of elements
- *                {{ARGS}}            tensors and parameters for args=()
- *                {{POINTERS}}        the same as kernel parameters
- *                {{VALUES}}          one element of each as function parameters
- *                {{HELPERS}} {{LETS}} {{EXPR}}   the chain
- *                {{at:I}}            its result at element I
- *                {{load4:I}}         the I-th four of each input
- *                {{at4:x}}           the result at component x of these
- *   both         {{UNROLL}}          one of the header's unroll values
+ *   {{name}}             what a tensor, dimension or attribute of the form stands for (match.h)
+ *   {{UNROLL}}           one of the header's unroll values
+ *
+ * Elementwise chains:
+ *   {{n}}                the number of elements
+ *   {{ARGS}}             tensors and parameters for args=()
+ *   {{POINTERS}}         the same as kernel parameters
+ *   {{at:I}}             the result at element I
+ *   {{load4:I}}          the I-th four of each input
+ *   {{at4:x}}            the result at component x of these
+ * Forms with `chain`:
+ *   {{MORE_ARGS}}        ", bias, scale": what the chain needs besides, for args=()
+ *   {{MORE_POINTERS}}    ", const float *__restrict__ col0, float s0": the same as parameters
+ *   {{finish:V|C}}       the result of value V in column C
+ * Both:
+ *   {{VALUES}}           one element of each as function parameters
+ *   {{HELPERS}} {{LETS}} {{EXPR}}   the chain
  */
 #ifndef LLM_CATALOG_RENDER_H
 #define LLM_CATALOG_RENDER_H
@@ -22,8 +28,10 @@
 /* A deliberate fault, to exercise repair. */
 enum mistake { MISTAKE_NONE, MISTAKE_SEMICOLON, MISTAKE_GUARD, MISTAKE_TAIL };
 
-/* Whether every placeholder of a body is known; else *line (1-based) and the problem. */
-bool render_check(struct llm_span body, char *problem, size_t size, uint32_t *line);
+/* Whether every placeholder of a body is known, with the names of a form; else *line (1-based) and
+ * the problem. */
+bool render_check(struct llm_span body, const struct match *names, char *problem, size_t size,
+                  uint32_t *line);
 
 /*
  * A whole candidate: mark line, idea, plan lines, code. variant turns the values of each tune line

@@ -1,5 +1,6 @@
 /* Reading the catalog's folder: bounded, every fault with its file and line. */
 #include "store.h"
+#include "match.h"
 #include "render.h"
 #include <ctype.h>
 #include <dirent.h>
@@ -12,7 +13,6 @@
 #include <unistd.h>
 
 enum {
-    MAX_KERNELS = 512,
     MAX_FILE = 64 << 10, /* bytes */
     MAX_PATH = 4096,
     MAX_IDEA = 300, /* bytes */
@@ -83,6 +83,22 @@ static int32_t read_unroll(struct kernel *kernel, struct llm_span value, const s
     return RUNG_OK;
 }
 
+/* A `graph` line begins a form, `tensors` and `let` belong to the last one. */
+static int32_t read_form(struct kernel *kernel, struct llm_span name, struct llm_span value,
+                         const struct place *at)
+{
+    if (llm_span_is(name, "graph")) {
+        if (kernel->n_forms == STORE_MAX_FORMS)
+            return fault(at, "more than %d 'graph' lines", STORE_MAX_FORMS);
+        return set(&kernel->forms[kernel->n_forms++].graph, value, "graph", at);
+    }
+    if (kernel->n_forms == 0)
+        return fault(at, "'%.*s' before any 'graph'", (int)name.len, name.ptr);
+    struct form *form = &kernel->forms[kernel->n_forms - 1];
+    return llm_span_is(name, "let") ? set(&form->let, value, "let", at)
+                                    : set(&form->tensors, value, "tensors", at);
+}
+
 /* One "// name: value" line of the header. */
 static int32_t read_field(struct kernel *kernel, struct llm_span name, struct llm_span value,
                           const struct place *at)
@@ -106,7 +122,11 @@ static int32_t read_field(struct kernel *kernel, struct llm_span name, struct ll
                               : fault(at, "'after' is a file of this folder without .cu, or none");
     if (llm_span_is(name, "unroll"))
         return kernel->n_unroll ? fault(at, "a second 'unroll'") : read_unroll(kernel, value, at);
-    return fault(at, "unknown header field '%.*s'; known: operator, idea, category, after, unroll",
+    if (llm_span_is(name, "graph") || llm_span_is(name, "tensors") || llm_span_is(name, "let"))
+        return read_form(kernel, name, value, at);
+    return fault(at,
+                 "unknown header field '%.*s'; known: operator, idea, category, after, unroll, "
+                 "graph, tensors, let",
                  (int)(name.len < 40 ? name.len : 40), name.ptr);
 }
 
@@ -137,12 +157,13 @@ static int32_t read_text(struct kernel *kernel, struct llm_span rest, struct pla
     }
     if (!kernel->n_unroll)
         kernel->unroll[kernel->n_unroll++] = 1;
+    if (!kernel->after && !kernel->n_forms)
+        return fault(at, "a first kernel says in 'graph' which tasks it serves");
     char problem[256];
-    uint32_t line_in_body = 0;
-    if (!render_check(body, problem, sizeof problem, &line_in_body)) {
-        at->line += line_in_body;
-        return fault(at, "%s", problem);
-    }
+    for (uint32_t i = 0; i < kernel->n_forms; ++i)
+        if (!match_check(&kernel->forms[i], problem, sizeof problem))
+            return fault(at, "form %u: %s", i + 1, problem);
+    kernel->n_header = at->line;
     kernel->body = strndup(body.ptr, body.len);
     return kernel->body ? RUNG_OK : no_memory(at->error);
 }
@@ -179,14 +200,19 @@ static void kernel_free(struct kernel *kernel)
     free(kernel->category);
     free(kernel->after);
     free(kernel->body);
+    for (uint32_t i = 0; i < kernel->n_forms; ++i) {
+        free(kernel->forms[i].graph);
+        free(kernel->forms[i].tensors);
+        free(kernel->forms[i].let);
+    }
 }
 
 static int32_t add_kernel(struct store *store, const struct kernel *kernel,
                           struct rung_error *error)
 {
-    if (store->n == MAX_KERNELS)
+    if (store->n == STORE_MAX_KERNELS)
         return llm_fail(error, RUNG_ECONFIG, "catalog.file", "more than %d kernels in the catalog",
-                        MAX_KERNELS);
+                        STORE_MAX_KERNELS);
     if (store->n == store->cap) {
         const uint32_t cap = store->cap ? store->cap * 2 : 32;
         struct kernel *kernels = realloc(store->kernels, cap * sizeof *kernels);
@@ -269,6 +295,35 @@ static int32_t check_after(const struct store *store, struct rung_error *error)
     return RUNG_OK;
 }
 
+/* Every placeholder of a body is one of each form that the kernel serves. */
+static int32_t check_body(const struct store *store, const struct kernel *kernel, const char *dir,
+                          struct match *scratch, struct rung_error *error)
+{
+    const struct kernel *owner = store_forms(store, kernel);
+    for (uint32_t i = 0; i < owner->n_forms; ++i) {
+        char path[MAX_PATH], problem[256];
+        uint32_t line = 0;
+        match_itself(&owner->forms[i], scratch);
+        if (render_check((struct llm_span){kernel->body, strlen(kernel->body)}, scratch, problem,
+                         sizeof problem, &line))
+            continue;
+        snprintf(path, sizeof path, "%s/%s/%s.cu", dir, kernel->family, kernel->stem);
+        const struct place at = {path, kernel->n_header + line, error};
+        return fault(&at, "%s", problem);
+    }
+    return RUNG_OK;
+}
+
+static int32_t check_bodies(const struct store *store, const char *dir, struct rung_error *error)
+{
+    struct match *scratch = malloc(sizeof *scratch);
+    int32_t status = scratch ? RUNG_OK : no_memory(error);
+    for (uint32_t i = 0; status == RUNG_OK && i < store->n; ++i)
+        status = check_body(store, &store->kernels[i], dir, scratch, error);
+    free(scratch);
+    return status;
+}
+
 int32_t store_open(const char *dir, struct store *store, struct rung_error *error)
 {
     *store = (struct store){0};
@@ -277,6 +332,8 @@ int32_t store_open(const char *dir, struct store *store, struct rung_error *erro
         status = llm_fail(error, RUNG_ECONFIG, "catalog.dir", "%s holds no OPERATOR/NAME.cu", dir);
     if (status == RUNG_OK)
         status = check_after(store, error);
+    if (status == RUNG_OK)
+        status = check_bodies(store, dir, error);
     if (status != RUNG_OK)
         store_close(store);
     return status;
@@ -298,4 +355,13 @@ const struct kernel *store_find(const struct store *store, struct llm_span famil
             llm_span_is(stem, store->kernels[i].stem))
             return &store->kernels[i];
     return NULL;
+}
+
+const struct kernel *store_forms(const struct store *store, const struct kernel *kernel)
+{
+    while (kernel->n_forms == 0 && kernel->after) {
+        const struct llm_span family = {kernel->family, strlen(kernel->family)};
+        kernel = store_find(store, family, (struct llm_span){kernel->after, strlen(kernel->after)});
+    }
+    return kernel;
 }

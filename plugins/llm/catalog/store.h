@@ -7,7 +7,14 @@
 
 #include "../common/text.h"
 
-enum { STORE_MAX_UNROLL = 8 };
+enum { STORE_MAX_UNROLL = 8, STORE_MAX_FORMS = 16, STORE_MAX_KERNELS = 512 };
+
+/* Tasks that a kernel serves; match.h tells how it reads. */
+struct form {
+    char *graph;   /* "elementwise", or a graph with wildcards */
+    char *tensors; /* NULL only with "elementwise" */
+    char *let;     /* constants for the placeholders, or NULL */
+};
 
 /* One file. Texts live as long as the store. */
 struct kernel {
@@ -19,6 +26,9 @@ struct kernel {
     char *body;     /* the file without its header: plan lines, code, placeholders */
     uint32_t unroll[STORE_MAX_UNROLL]; /* values of {{UNROLL}} */
     uint32_t n_unroll;                 /* at least 1 */
+    struct form forms[STORE_MAX_FORMS];
+    uint32_t n_forms;  /* 0: those of the kernel that it improves on */
+    uint32_t n_header; /* lines before body */
 };
 
 struct store {
@@ -33,5 +43,8 @@ void store_close(struct store *store);
 /* By family and stem, or NULL. */
 const struct kernel *store_find(const struct store *store, struct llm_span family,
                                 struct llm_span stem);
+
+/* The kernel whose forms are this kernel's: itself, or one that it improves on. */
+const struct kernel *store_forms(const struct store *store, const struct kernel *kernel);
 
 #endif

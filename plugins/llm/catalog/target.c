@@ -1,5 +1,6 @@
-/* From a prompt's task to an operator of the catalog. */
+/* From a prompt's task to the kernels of the catalog that serve it. */
 #include "target.h"
+#include "signature.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,6 @@ bool target_refuse(struct target *target, const char *format, ...)
     va_start(args, format);
     vsnprintf(target->reason, sizeof target->reason, format, args);
     va_end(args);
-    target->family = NULL;
     return false;
 }
 
@@ -48,42 +48,19 @@ static void put_dim(struct llm_text *text, struct llm_span dim)
     llm_text_printf(text, name ? "%.*s" : "(%.*s)", (int)dim.len, dim.ptr);
 }
 
-static bool is_axis_last(const struct graph_node *axis, bool minus, uint32_t n_dims)
+void target_put_product(struct llm_text *text, const struct prompt_tensor *tensor, uint32_t from,
+                        uint32_t to)
 {
-    return axis->kind == GRAPH_NUMBER && axis->number == (minus ? 1.0 : (double)n_dims - 1.0);
-}
-
-/* y = softmax(x, axis=1) over a matrix. */
-static bool read_softmax(const struct prompt *prompt, const struct graph *graph,
-                         struct target *target)
-{
-    const struct graph_statement *statement = &graph->statements[0];
-    const struct graph_node *call = &graph->nodes[statement->root];
-    const struct graph_node *input = graph_arg(graph, call, 0, "x");
-    const struct graph_node *axis = graph_arg(graph, call, 1, "axis");
-    if (!axis)
-        axis = graph_arg(graph, call, -1, "dim");
-    if (graph->n_statements != 1 || !input || input->kind != GRAPH_NAME)
-        return target_refuse(target, "It has softmax only alone, of an input tensor.");
-    const struct prompt_tensor *x = target_tensor(prompt, input->name);
-    const struct prompt_tensor *y = target_tensor(prompt, statement->target);
-    if (!x || !y || !llm_span_is(x->role, "input") || !llm_span_is(y->role, "output"))
-        return target_refuse(target,
-                             "It has softmax only from an input tensor to an output tensor.");
-    if (x->n_dims != 2)
-        return target_refuse(target, "It has softmax only of matrices, not of %u dimensions.",
-                             x->n_dims);
-    const bool minus = axis && axis->kind == GRAPH_MINUS;
-    const struct graph_node *number = minus ? &graph->nodes[axis->args[0]] : axis;
-    if (call->n_args > 2 || !number || !is_axis_last(number, minus, x->n_dims))
-        return target_refuse(target, "It has softmax only over the last axis.");
-    target->inputs[0] = x->name;
-    target->n_inputs = 1;
-    target->output = y->name;
-    put_dim(&target->rows, x->dims[0]);
-    put_dim(&target->cols, x->dims[1]);
-    target->family = "softmax";
-    return true;
+    if (from == to) {
+        llm_text_puts(text, "1");
+        return;
+    }
+    llm_text_puts(text, to - from > 1 ? "(" : "");
+    for (uint32_t i = from; i < to; ++i) {
+        llm_text_puts(text, i > from ? " * " : "");
+        put_dim(text, tensor->dims[i]);
+    }
+    llm_text_puts(text, to - from > 1 ? ")" : "");
 }
 
 static bool same_shape(const struct prompt_tensor *a, const struct prompt_tensor *b)
@@ -96,39 +73,58 @@ static bool same_shape(const struct prompt_tensor *a, const struct prompt_tensor
     return true;
 }
 
-static void put_elements(struct llm_text *text, const struct prompt_tensor *tensor)
+static void clear_texts(struct target *target)
 {
-    llm_text_puts(text, tensor->n_dims > 1 ? "(" : tensor->n_dims == 0 ? "1" : "");
-    for (uint32_t i = 0; i < tensor->n_dims; ++i) {
-        llm_text_puts(text, i ? " * " : "");
-        put_dim(text, tensor->dims[i]);
-    }
-    llm_text_puts(text, tensor->n_dims > 1 ? ")" : "");
+    target->n_inputs = 0;
+    target->n_scalars = 0;
+    llm_text_free(&target->elements);
+    llm_text_free(&target->helpers);
+    llm_text_free(&target->lets);
+    llm_text_free(&target->expr);
 }
 
-static bool read_elementwise(const struct prompt *prompt, const struct graph *graph,
-                             struct target *target)
+/* The output that the last statement gives, when it is the only one. */
+static const struct prompt_tensor *only_output(const struct prompt *prompt, struct target *target)
 {
     const struct prompt_tensor *y = NULL;
     for (uint32_t i = 0; i < prompt->n_tensors; ++i) {
         if (!llm_span_is(prompt->tensors[i].role, "output"))
             continue;
-        if (y)
-            return target_refuse(target, "It has chains only with one output.");
+        if (y) {
+            target_refuse(target, "It has chains only with one output.");
+            return NULL;
+        }
         y = &prompt->tensors[i];
     }
-    if (!y || !same(graph->statements[graph->n_statements - 1].target, y->name))
-        return target_refuse(target, "It has chains only whose last statement gives the output.");
-    target->output = y->name;
-    if (!target_emit(prompt, graph, target))
+    const struct graph *graph = &target->graph;
+    if (y && same(graph->statements[graph->n_statements - 1].target, y->name))
+        return y;
+    target_refuse(target, "It has chains only whose last statement gives the output.");
+    return NULL;
+}
+
+static bool read_elementwise(const struct prompt *prompt, struct target *target)
+{
+    const struct prompt_tensor *y = only_output(prompt, target);
+    if (!y)
         return false;
-    for (uint32_t i = 0; i < target->n_inputs; ++i)
-        if (!same_shape(target_tensor(prompt, target->inputs[i]), y))
+    target->output = y->name;
+    if (!target_emit(prompt, &target->graph, NULL, target))
+        return false;
+    if (!llm_span_is(y->dtype, "f32"))
+        return target_refuse(target, "It has chains only in f32.");
+    for (uint32_t i = 0; i < target->n_inputs; ++i) {
+        const struct prompt_tensor *x = target_tensor(prompt, target->inputs[i]);
+        if (!llm_span_is(x->dtype, "f32"))
+            return target_refuse(target, "It has chains for f32 only; %.*s is %.*s.",
+                                 (int)x->name.len, x->name.ptr,
+                                 (int)(x->dtype.len < 16 ? x->dtype.len : 16), x->dtype.ptr);
+        if (!same_shape(x, y))
             return target_refuse(target,
                                  "It has chains only without broadcasting; %.*s has another shape.",
-                                 (int)target->inputs[i].len, target->inputs[i].ptr);
-    put_elements(&target->elements, y);
-    target->family = "elementwise";
+                                 (int)x->name.len, x->name.ptr);
+    }
+    target_put_product(&target->elements, y, 0, y->n_dims);
     return true;
 }
 
@@ -139,11 +135,6 @@ static bool check_tensors(const struct prompt *prompt, struct target *target)
         return target_refuse(target, "It finds no tensors in the task.");
     for (uint32_t i = 0; i < prompt->n_tensors; ++i) {
         const struct prompt_tensor *tensor = &prompt->tensors[i];
-        if (!llm_span_is(tensor->dtype, "f32"))
-            return target_refuse(target, "It has kernels for f32 only; %.*s is %.*s.",
-                                 (int)tensor->name.len, tensor->name.ptr,
-                                 (int)(tensor->dtype.len < 16 ? tensor->dtype.len : 16),
-                                 tensor->dtype.ptr);
         if (tensor->alignment && tensor->alignment < MIN_ALIGNMENT)
             return target_refuse(target, "Its kernels need tensors that are aligned to %d bytes.",
                                  MIN_ALIGNMENT);
@@ -155,30 +146,153 @@ static bool check_tensors(const struct prompt *prompt, struct target *target)
     return true;
 }
 
-void target_read(const struct prompt *prompt, struct target *target)
+/* Fills the texts of one form; false, with a reason where it is an elementwise one, when the task
+ * is another. */
+static bool bind_form(const struct prompt *prompt, const struct form *form, struct target *target)
 {
-    struct graph graph;
+    clear_texts(target);
+    target->match.n = 0;
+    target->match.core = NULL;
+    if (!form->tensors)
+        return read_elementwise(prompt, target);
+    char before[sizeof target->reason];
+    memcpy(before, target->reason, sizeof before);
+    target->element = strstr(form->tensors, " f16") ? "__half" : "float";
+    const bool fits =
+        match_form(form, prompt, &target->graph, &target->match) &&
+        (!target->match.core || target_emit(prompt, &target->graph, target->match.core, target));
+    memcpy(target->reason, before, sizeof before);
+    return fits;
+}
+
+/* ---- why there is nothing ---- */
+
+static bool has_operator(const struct store *store, struct llm_span name)
+{
+    char operator[64];
+    for (uint32_t i = 0; i < store->n; ++i)
+        for (uint32_t f = 0; f < store->kernels[i].n_forms; ++f)
+            if (match_operator(&store->kernels[i].forms[f], operator, sizeof operator) &&
+                signature_means(name, operator))
+                return true;
+    return false;
+}
+
+/* "a, b, c": each operator that some form has, once. */
+static void list_operators(const struct store *store, struct llm_text *list)
+{
+    char operator[64], item[80];
+    for (uint32_t i = 0; i < store->n; ++i)
+        for (uint32_t f = 0; f < store->kernels[i].n_forms; ++f) {
+            if (!match_operator(&store->kernels[i].forms[f], operator, sizeof operator))
+                continue;
+            snprintf(item, sizeof item, " %s,", operator);
+            if (!list->ptr || !strstr(list->ptr, item))
+                llm_text_puts(list, item);
+        }
+}
+
+/* The forms that have this operator outermost. */
+static void list_forms(const struct store *store, struct llm_span name, struct llm_text *list)
+{
+    char operator[64];
+    for (uint32_t i = 0; i < store->n; ++i)
+        for (uint32_t f = 0; f < store->kernels[i].n_forms; ++f) {
+            const struct form *form = &store->kernels[i].forms[f];
+            if (!form->tensors || !match_operator(form, operator, sizeof operator) ||
+                !signature_means(name, operator))
+                continue;
+            llm_text_printf(list, "%s`%s` with %s", list->len ? "; " : "", form->graph,
+                            form->tensors);
+        }
+}
+
+/* Replaces a reason that speaks of elementwise chains only, when the graph has other operators. */
+static void explain(const struct store *store, struct target *target)
+{
+    const struct graph_node *known = NULL;
+    struct llm_text list = {0};
+    const struct graph *graph = &target->graph;
+    for (uint32_t i = 0; i < graph->n_nodes; ++i) {
+        const struct graph_node *node = &graph->nodes[i];
+        if (node->kind != GRAPH_CALL || target_is_function(node->name))
+            continue;
+        if (has_operator(store, node->name)) {
+            known = node;
+            continue;
+        }
+        list_operators(store, &list);
+        target->names_operator = true;
+        if (list.len)
+            list.ptr[list.len - 1] = '.';
+        target_refuse(target, "The catalog has no kernel for %.*s; it has:%s", (int)node->name.len,
+                      node->name.ptr, list.ptr ? list.ptr : "nothing");
+        llm_text_free(&list);
+        return;
+    }
+    if (!known)
+        return;
+    list_forms(store, known->name, &list);
+    target->names_operator = true;
+    target_refuse(target, "The catalog has no kernel for this form of %.*s; it has %s.",
+                  (int)known->name.len, known->name.ptr, list.ptr ? list.ptr : "none");
+    llm_text_free(&list);
+}
+
+/* ---- */
+
+void target_read(const struct prompt *prompt, const struct store *store, struct target *target)
+{
     const char *problem = NULL;
-    *target = (struct target){0};
-    if (!graph_parse(prompt->graph, &graph, &problem)) {
+    memset(target, 0, sizeof *target);
+    if (!graph_parse(prompt->graph, &target->graph, &problem)) {
         target_refuse(target, "It can't read the task: %s.", problem);
         return;
     }
     if (!check_tensors(prompt, target))
         return;
-    const struct graph_node *root = &graph.nodes[graph.statements[0].root];
-    if (root->kind == GRAPH_CALL && llm_span_is(root->name, "softmax"))
-        read_softmax(prompt, &graph, target);
-    else
-        read_elementwise(prompt, &graph, target);
+    for (uint32_t i = 0; i < store->n; ++i) {
+        const struct kernel *kernel = &store->kernels[i];
+        const struct kernel *owner = store_forms(store, kernel);
+        if (target->family && strcmp(target->family, kernel->family) != 0)
+            continue;
+        for (uint32_t f = 0; f < owner->n_forms && !target->form[i]; ++f)
+            if (bind_form(prompt, &owner->forms[f], target))
+                target->form[i] = (uint8_t)(f + 1);
+        if (target->form[i])
+            target->family = kernel->family;
+    }
+    if (!target->family)
+        explain(store, target);
+}
+
+bool target_has(const struct target *target, const struct store *store, const struct kernel *kernel)
+{
+    return target->form[kernel - store->kernels] != 0;
+}
+
+void target_bind(struct target *target, const struct prompt *prompt, const struct store *store,
+                 const struct kernel *kernel)
+{
+    const uint8_t form = target->form[kernel - store->kernels];
+    bind_form(prompt, &store_forms(store, kernel)->forms[form - 1], target);
+}
+
+void target_bind_itself(struct target *target, const struct store *store,
+                        const struct kernel *kernel)
+{
+    const struct form *form = &store_forms(store, kernel)->forms[0];
+    static const struct llm_span x = {"x", 1}, y = {"y", 1};
+    clear_texts(target);
+    match_itself(form, &target->match);
+    target->output = y;
+    llm_text_puts(&target->elements, "n");
+    llm_text_puts(&target->expr, "v0");
+    if (!form->tensors)
+        target->inputs[target->n_inputs++] = x;
 }
 
 void target_free(struct target *target)
 {
-    llm_text_free(&target->rows);
-    llm_text_free(&target->cols);
-    llm_text_free(&target->elements);
-    llm_text_free(&target->helpers);
-    llm_text_free(&target->lets);
-    llm_text_free(&target->expr);
+    clear_texts(target);
 }
