@@ -1,7 +1,7 @@
 /*
  * driver.c - thread instructions a second of the ptx device on one host thread. Instructions are
  * counted in an instrumented run; the time is that of runs without counters. Every result is
- * checked against plain C in f64.  usage: bench_ptx PLUGIN.so KERNELS.ptx [ISA]
+ * checked against plain C in f64.  usage: bench_ptx PLUGIN.so KERNELS.ptx [ISA [CHECKS]]
  */
 #include "../../tests/device/ptx/harness.h"
 
@@ -13,7 +13,7 @@
 
 #define ELEMENTS (4u << 20)
 #define COLS 4096u
-#define SIDE 256u
+#define SIDE 512u
 #define RUNS 9
 
 struct bench {
@@ -173,7 +173,9 @@ static int run(struct px *px, struct rung_module *m, const struct bench *b,
 
 int main(int argc, char **argv)
 {
-    const struct px_option options[] = {{"isa", argc > 3 ? argv[3] : "auto"}, {NULL, NULL}};
+    const struct px_option options[] = {{"isa", argc > 3 ? argv[3] : "auto"},
+                                        {"checks", argc > 4 ? argv[4] : "sample"},
+                                        {NULL, NULL}};
     struct rung_buffer *buffers[3];
     struct rung_device_info info = {.struct_size = sizeof info};
     struct px px;
@@ -181,7 +183,7 @@ int main(int argc, char **argv)
     int failed = 0;
 
     if (argc < 3 || !noise || px_open(&px, argv[1], options)) {
-        fprintf(stderr, "usage: bench_ptx PLUGIN.so KERNELS.ptx [ISA]\n");
+        fprintf(stderr, "usage: bench_ptx PLUGIN.so KERNELS.ptx [ISA [CHECKS]]\n");
         return 2;
     }
     for (uint32_t i = 0; i < ELEMENTS; i++)

@@ -30,6 +30,8 @@ uint32_t ptx_element_bytes(const struct ptx_insn *in)
     case PTX_OP_stl_32:
     case PTX_OP_stl_64:
         return in->sub == PTX_E_64 ? 8 : in->sub == PTX_E_32 ? 4 : in->sub >= PTX_E_U16 ? 2 : 1;
+    case PTX_OP_ldmatrix:
+        return 16;
     case PTX_OP_ldg_64:
     case PTX_OP_ldg_64v2:
     case PTX_OP_ldg_64v4:
@@ -71,14 +73,30 @@ static uint8_t *inside(struct ptx_segment *s, uint64_t address, uint32_t bytes, 
     return s->host + offset;
 }
 
+/* The shared memory that a generic address names: the block's own, or another block's of the
+ * cluster. The rank is taken out of the address. */
+static struct ptx_segment *shared_of(struct ptx_exec *x, uint64_t *address)
+{
+    const uint64_t offset = *address - PTX_SHARED_WINDOW, rank = offset >> PTX_RANK_SHIFT;
+
+    if (!rank)
+        return &x->shared_window;
+    if (!x->cluster || rank > x->cluster->n)
+        return &x->nowhere;
+    *address -= rank << PTX_RANK_SHIFT;
+    return &x->cluster->blocks[rank - 1]->shared_window;
+}
+
 uint8_t *ptx_resolve(struct ptx_warp *w, uint32_t lane, uint64_t address, uint32_t bytes,
                      int writes)
 {
     struct ptx_exec *x = w->x;
     struct ptx_segment *s;
 
-    if (address - PTX_SHARED_WINDOW < PTX_WINDOW_BYTES)
-        return inside(&x->shared_window, address, bytes, writes);
+    if (address - PTX_SHARED_WINDOW < PTX_WINDOW_BYTES) {
+        s = shared_of(x, &address);
+        return inside(s, address, bytes, writes);
+    }
     if (address - PTX_LOCAL_WINDOW < PTX_WINDOW_BYTES) {
         uint64_t offset = address - PTX_LOCAL_WINDOW, size = x->program->local_bytes;
 
@@ -87,7 +105,11 @@ uint8_t *ptx_resolve(struct ptx_warp *w, uint32_t lane, uint64_t address, uint32
         return w->local + (uint64_t)lane * size + offset;
     }
     s = ptx_find_segment(x->memory, address);
-    return s ? inside(s, address, bytes, writes) : NULL;
+    uint8_t *host = s ? inside(s, address, bytes, writes) : NULL;
+
+    if (host && writes && s->written)
+        ptx_mark(s, address - s->base, bytes);
+    return host;
 }
 
 /* ---- Faults ---------------------------------------------------------------------------------- */
@@ -107,7 +129,6 @@ const struct ptx_insn *ptx_fault(struct ptx_warp *w, const struct ptx_insn *in, 
 {
     struct rung_fault *f = w->x->fault;
     const struct rung_dim3 *at = &w->x->at;
-    char line[40] = "";
     va_list args;
     int n;
 
@@ -123,11 +144,8 @@ const struct ptx_insn *ptx_fault(struct ptx_warp *w, const struct ptx_insn *in, 
     va_end(args);
     if (n < 0 || (size_t)n >= sizeof f->message)
         return NULL;
-    if (in->line)
-        snprintf(line, sizeof line, ", line %u", in->line);
-    snprintf(f->message + n, sizeof f->message - (size_t)n,
-             "%s, block (%u,%u,%u), thread (%u,%u,%u)", line, at->x, at->y, at->z, f->thread[0],
-             f->thread[1], f->thread[2]);
+    snprintf(f->message + n, sizeof f->message - (size_t)n, ", block (%u,%u,%u), thread (%u,%u,%u)",
+             at->x, at->y, at->z, f->thread[0], f->thread[1], f->thread[2]);
     return NULL;
 }
 

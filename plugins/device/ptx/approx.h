@@ -1,7 +1,7 @@
 /*
  * approx.h - the approximate functions of the special unit, and directed rounding. The functions
- * are at least as accurate as the hardware's documented bounds (PTX ISA: 2 ulp and worse) and give
- * the same bits at every instruction-set level, since they use no fused multiply-add.
+ * keep the hardware's documented bounds and use them up; they give the same bits at every
+ * instruction-set level, since they use no fused multiply-add.
  */
 #ifndef PTX_APPROX_H
 #define PTX_APPROX_H
@@ -9,10 +9,29 @@
 #include "lane.h"
 
 /*
+ * What the special unit leaves of an exact result. The documented bounds (PTX ISA, "maximum
+ * absolute/relative error") are used up, so that a kernel that trusts an .approx function further
+ * than a GPU allows shows it here. Errors are the same every time and point towards zero.
+ */
+
+/* Relative error up to 2^-bits: the lower mantissa bits are gone. NaN and infinity stay what they
+ * are. */
+LANE_FN float coarse(float v, int bits)
+{
+    return bits_f32(f32_bits(v) & ~((1u << (23 - bits)) - 1));
+}
+
+/* Absolute error up to 1 / steps, for |v| of a few units. */
+LANE_FN float stepped(float v, float steps)
+{
+    return __builtin_truncf(v * steps) * (1.0f / steps);
+}
+
+/*
  * 2^x: x = n + r, |r| <= 1/2, Taylor polynomial of 2^r (error below 2^-27), scaled twice so that
  * subnormal results are rounded once. Error below 1 ulp.
  */
-LANE_FN float ex2_f32(float x)
+LANE_FN float exact_ex2(float x)
 {
     float c = x < -151.0f ? -151.0f : x;
 
@@ -32,8 +51,13 @@ LANE_FN float ex2_f32(float x)
     return ((1.0f + r * q) * s1) * s2;
 }
 
+LANE_FN float ex2_f32(float x)
+{
+    return coarse(exact_ex2(x), 22);
+}
+
 /* log2: in f64, mantissa in [sqrt(1/2), sqrt(2)), atanh series in (m - 1) / (m + 1). */
-LANE_FN float lg2_f32(float x)
+LANE_FN float exact_lg2(float x)
 {
     uint64_t bits = f64_bits((double)x);
     uint64_t top = bits - 0x3fe6a09e667f3bcdu; /* sqrt(1/2) */
@@ -55,11 +79,18 @@ LANE_FN float lg2_f32(float x)
     return (float)(x > 3.4028234664e38f ? __builtin_inf() : v);
 }
 
+/* Absolute error 2^-22 where the result is small, else relative 2^-22. */
+LANE_FN float lg2_f32(float x)
+{
+    const float v = exact_lg2(x);
+
+    return __builtin_fabsf(v) < 1.0f ? stepped(v, 0x1p22f) : coarse(v, 22);
+}
+
 /* sin(x + quadrant * pi/2) in f64: reduction by pi/2 in two parts, Taylor polynomials on [-pi/4,
  * pi/4]. */
-LANE_FN float sin_quadrant(float xf, uint64_t quadrant)
+LANE_FN float exact_sin(double x, uint64_t quadrant)
 {
-    double x = (double)xf;
     double t = x * 0.63661977236758134 + 6755399441055744.0; /* 1.5 * 2^52 */
     uint64_t k = f64_bits(t) + quadrant;
     double n = t - 6755399441055744.0;
@@ -81,6 +112,15 @@ LANE_FN float sin_quadrant(float xf, uint64_t quadrant)
     return (float)(k & 2 ? -v : v);
 }
 
+/* The unit takes turns: x / 2pi rounded to f32, which is what makes large arguments bad. */
+LANE_FN float sin_quadrant(float x, uint64_t quadrant)
+{
+    const float turns = x * 0.159154943f;
+    const float part = turns - __builtin_rintf(turns);
+
+    return stepped(exact_sin((double)part * 6.2831853071795865, quadrant), 0x1p22f);
+}
+
 LANE_FN float sin_f32(float x)
 {
     return sin_quadrant(x, 0);
@@ -92,7 +132,7 @@ LANE_FN float cos_f32(float x)
 }
 
 /* tanh = 1 - 2 / (e^2x + 1) in f64; near 0 its series, where that cancels. */
-LANE_FN float tanh_f32(float xf)
+LANE_FN float exact_tanh(float xf)
 {
     double x = (double)(xf > 15.0f ? 15.0f : xf < -15.0f ? -15.0f : xf);
     double y = x * 2.8853900817779268;
@@ -111,6 +151,14 @@ LANE_FN float tanh_f32(float xf)
     double near = x * (1.0 + x2 * (-0.33333333333333333 + x2 * 0.13333333333333333));
 
     return (float)(x2 < 1e-4 ? near : x != x ? x : far);
+}
+
+/* Relative error 2^-11; subnormals come out as they are. */
+LANE_FN float tanh_f32(float x)
+{
+    const float v = exact_tanh(x);
+
+    return __builtin_fabsf(v) < 0x1p-126f ? v : coarse(v, 11);
 }
 
 /* ---- Directed rounding: mode 1 towards zero, 2 down, 3 up ------------------------------------ */
@@ -174,6 +222,45 @@ LANE_FN float dir_s64_to_f32(int64_t v, int mode)
     return direct_f32(r, off < 0 ? -1.0 : off > 0 ? 1.0 : 0.0, mode);
 }
 
+LANE_FN float dir_u64_to_f32(uint64_t v, int mode)
+{
+    float r = (float)v;
+    __int128 off = (__int128)v - (__int128)r;
+
+    return direct_f32(r, off < 0 ? -1.0 : off > 0 ? 1.0 : 0.0, mode);
+}
+
+LANE_FN double dir_s64_to_f64(int64_t v, int mode)
+{
+    double r = (double)v;
+    __int128 off = (__int128)v - (__int128)r;
+
+    return direct_f64(r, off < 0 ? -1.0 : off > 0 ? 1.0 : 0.0, mode);
+}
+
+LANE_FN double dir_u64_to_f64(uint64_t v, int mode)
+{
+    double r = (double)v;
+    __int128 off = (__int128)v - (__int128)r;
+
+    return direct_f64(r, off < 0 ? -1.0 : off > 0 ? 1.0 : 0.0, mode);
+}
+
+/* Towards zero, with the last bit set when something was lost: a later rounding is then exact. */
+LANE_FN float odd_s64_to_f32(int64_t v)
+{
+    const float z = dir_s64_to_f32(v, 1);
+
+    return odd_bits(z, (__int128)z != v);
+}
+
+LANE_FN float odd_u64_to_f32(uint64_t v)
+{
+    const float z = dir_u64_to_f32(v, 1);
+
+    return odd_bits(z, (unsigned __int128)z != v);
+}
+
 LANE_FN float add_dir_f32(float x, float y, int mode)
 {
     double s = (double)x + (double)y;
@@ -205,11 +292,25 @@ LANE_FN float div_dir_f32(float x, float y, int mode)
     return direct_f32(q, y < 0 ? -rest : rest, mode);
 }
 
+/* Division by a divisor above 2^126 gives 0, as the reciprocal inside is flushed. */
+LANE_FN float div_approx(float x, float y)
+{
+    const float q = div_dir_f32(x, y, 1);
+    const float a = __builtin_fabsf(y);
+
+    return a > 0x1p126f && a < __builtin_inff() ? x * 0.0f : q;
+}
+
 LANE_FN float sqrt_dir_f32(float x, int mode)
 {
     float q = __builtin_sqrtf(x);
 
     return direct_f32(q, (double)x - (double)q * (double)q, mode);
+}
+
+LANE_FN float rsqrt_approx(float x)
+{
+    return dir_f64_to_f32(1.0 / __builtin_sqrt((double)x), 0, 1);
 }
 
 LANE_FN double add_dir_f64(double x, double y, int mode)
@@ -218,6 +319,27 @@ LANE_FN double add_dir_f64(double x, double y, int mode)
     double r = direct_f64(s, sum_error(x, y, s), mode);
 
     return mode == 2 && s == 0 && ((f64_bits(x) | f64_bits(y)) >> 63) ? -0.0 : r;
+}
+
+/* What the remainders below are scaled by, so that they don't underflow. */
+LANE_FN double up_scale(double x, double scale)
+{
+    return __builtin_fabs(x) < 0x1p-900 ? scale : 1.0;
+}
+
+LANE_FN double div_dir_f64(double x, double y, int mode)
+{
+    const double q = x / y, k = up_scale(x, 0x1p600);
+    const double rest = __builtin_fma(-(q * k), y, x * k);
+
+    return direct_f64(q, y < 0 ? -rest : rest, mode);
+}
+
+LANE_FN double sqrt_dir_f64(double x, int mode)
+{
+    const double q = __builtin_sqrt(x), k = up_scale(x, 0x1p300);
+
+    return direct_f64(q, __builtin_fma(-(q * k), q * k, x * k * k), mode);
 }
 
 LANE_FN double mul_dir_f64(double x, double y, int mode)

@@ -96,6 +96,23 @@ HANDLER(any_bar)
     return ptx_arrive(w, in, 0, 1);
 }
 
+/* Memory is one for all warps; only the shadow cares. */
+HANDLER(any_fence)
+{
+    (void)w;
+    return in + 1;
+}
+
+HANDLER(any_cluster_arrive)
+{
+    return ptx_cluster_arrive(w, in);
+}
+
+HANDLER(any_cluster_wait)
+{
+    return ptx_cluster_wait(w, in);
+}
+
 HANDLER(any_bar_arrive)
 {
     return ptx_arrive(w, in, 0, 0);
@@ -205,6 +222,9 @@ void ptx_fill_control(struct ptx_isa *isa)
     ANY(fell_off);
     ANY(nop);
     ANY(bar);
+    ANY(fence);
+    ANY(cluster_arrive);
+    ANY(cluster_wait);
     ANY(bar_arrive);
     ANY(bar_red);
     ANY(bar_popc);

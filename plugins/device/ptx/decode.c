@@ -131,8 +131,10 @@ static const struct {
     {"mma", ptx_decode_mma},
     {"wmma", ptx_decode_wmma},
     {"ldmatrix", ptx_decode_ldmatrix},
-    {"membar", ptx_decode_nothing},
-    {"fence", ptx_decode_nothing},
+    {"membar", ptx_decode_fence},
+    {"fence", ptx_decode_fence},
+    {"mapa", ptx_decode_mapa},
+    {"getctarank", ptx_decode_mapa},
     {"nanosleep", ptx_decode_nothing},
     {"prefetch", ptx_decode_nothing},
     {"prefetchu", ptx_decode_nothing},
@@ -251,6 +253,8 @@ static int finish(struct ptx_decoder *d, const struct ptx_func *entry, struct pt
     out->dynamic_offset = d->dynamic_offset;
     out->local_bytes = d->local_bytes;
     out->n_hints = d->n_hints;
+    out->shared_unit = d->shared_unit ? d->shared_unit : 4;
+    memcpy(out->cluster, entry->cluster, sizeof out->cluster);
     return 0;
 }
 

@@ -203,12 +203,12 @@ static uint32_t store_float(struct ptx_decoder *d, const struct cvt *c, uint32_t
         return step_named(d, name, v);
     }
     if (is_wide(d, v))
-        return c->to == PTX_F16 && c->round == 'n' ? step(d, PTX_OP_f16_from_f64, v)
-                                                   : step(d, PTX_N_OPS, v);
-    if (c->round == 'm' || c->round == 'p')
-        return step(d, PTX_N_OPS, v);
+        v = step(d, PTX_OP_odd_from_f64, v); /* so that the second rounding is the only one */
     snprintf(name, sizeof name, "%s_from_f32%s", c->to == PTX_F16 ? "f16" : "bf16",
-             c->round == 'z' ? "_rz" : "");
+             c->round == 'z'   ? "_rz"
+             : c->round == 'm' ? "_rm"
+             : c->round == 'p' ? "_rp"
+                               : "");
     return step_named(d, name, v);
 }
 
@@ -224,18 +224,16 @@ static uint32_t int_to_float(struct ptx_decoder *d, const struct cvt *c, uint32_
                  is_signed ? 's' : 'u'); /* exact, then rounded as asked */
         return store_float(d, c, step_named(d, name, v));
     }
-    if (c->round && c->round != 'n') {
-        if (!is_signed || c->to != PTX_F32)
-            return step(d, PTX_N_OPS, v);
-        snprintf(name, sizeof name, "f32_from_s64_r%c", c->round);
+    if (narrow_target && wide)
+        return store_float(d, c, step(d, is_signed ? PTX_OP_odd_from_s64 : PTX_OP_odd_from_u64, v));
+    if (wide && c->round && c->round != 'n') {
+        snprintf(name, sizeof name, "%s_from_%c64_r%c", c->to == PTX_F64 ? "f64" : "f32",
+                 is_signed ? 's' : 'u', c->round);
         return step_named(d, name, v);
     }
-    snprintf(name, sizeof name, "%s_from_%c%d",
-             c->to == PTX_F64 || (narrow_target && !wide) ? "f64" : "f32", is_signed ? 's' : 'u',
-             wide ? 64 : 32);
+    snprintf(name, sizeof name, "%s_from_%c%d", c->to == PTX_F64 || narrow_target ? "f64" : "f32",
+             is_signed ? 's' : 'u', wide ? 64 : 32);
     v = step_named(d, name, v);
-    if (c->to == PTX_BF16 && is_wide(d, v))
-        v = step(d, PTX_OP_f32_from_f64, v);
     return narrow_target || c->sat ? store_float(d, c, v) : v;
 }
 
@@ -267,6 +265,27 @@ static int decode_pair(struct ptx_decoder *d, const struct cvt *c)
         b = step(d, PTX_OP_relu_f32, b);
     }
     return ptx_emit_n(d, op, ptx_def(d, &st->ops[0], PTX_TAG_u32), a, b, 0) ? 0 : -1;
+}
+
+/* cvt.rn.satfinite{.relu}.e4m3x2.f32 d, a, b and cvt.rn.f16x2.e4m3x2 d, a; also e5m2x2. */
+static int decode_fp8(struct ptx_decoder *d, const struct ptx_words *w)
+{
+    const struct ptx_stmt *st = d->stmt;
+    const int e4m3 = ptx_has_word(w, "e4m3x2"), relu = ptx_has_word(w, "relu");
+    const uint32_t down = e4m3 ? PTX_OP_e4m3x2_from_f32 : PTX_OP_e5m2x2_from_f32;
+    uint32_t a, b, up = e4m3 ? PTX_OP_f16x2_from_e4m3x2 : PTX_OP_f16x2_from_e5m2x2;
+
+    if (ptx_word_is(w, w->n - 1, "f32") && st->n_ops == 3) {
+        a = ptx_use(d, &st->ops[1], PTX_TAG_f32);
+        b = ptx_use(d, &st->ops[2], PTX_TAG_f32);
+        a = relu ? step(d, PTX_OP_relu_f32, a) : a;
+        b = relu ? step(d, PTX_OP_relu_f32, b) : b;
+        return ptx_emit_n(d, down, ptx_def(d, &st->ops[0], PTX_TAG_u32), a, b, 0) ? 0 : -1;
+    }
+    if (!ptx_has_word(w, "f16x2") || ptx_word_is(w, w->n - 1, "f16x2") || relu || st->n_ops != 2)
+        return ptx_unsupported(d, "converts in a way that is not supported");
+    a = ptx_use(d, &st->ops[1], PTX_TAG_u32);
+    return ptx_emit_n(d, up, ptx_def(d, &st->ops[0], PTX_TAG_u32), a, 0, 0) ? 0 : -1;
 }
 
 /* The result into the destination's register, which may be wider than the type. */
@@ -304,6 +323,8 @@ int ptx_decode_cvt(struct ptx_decoder *d, const struct ptx_words *words)
     uint32_t v;
     int from_float, to_float;
 
+    if (ptx_has_word(words, "e4m3x2") || ptx_has_word(words, "e5m2x2"))
+        return decode_fp8(d, words);
     if (read_cvt(d, words, &c))
         return -1;
     if (c.to == PTX_F16X2 || c.to == PTX_BF16X2)

@@ -65,7 +65,8 @@ struct ptx_decoder {
     uint32_t *labels; /* instruction index by label */
     uint32_t n_labels, cap_labels;
     uint32_t n_hints;
-    uint32_t weighted; /* the statement's instruction has been counted */
+    uint32_t shared_unit; /* bytes of the smallest access that may be to shared memory; 0 none */
+    uint32_t weighted;    /* the statement's instruction has been counted */
     uint64_t local_bytes;
     uint64_t static_shared, dynamic_offset;
     struct ptx_problem *problem;
@@ -177,6 +178,8 @@ int ptx_decode_mma(struct ptx_decoder *d, const struct ptx_words *words);
 int ptx_decode_wmma(struct ptx_decoder *d, const struct ptx_words *words);
 int ptx_decode_ldmatrix(struct ptx_decoder *d, const struct ptx_words *words);
 int ptx_decode_nothing(struct ptx_decoder *d, const struct ptx_words *words);
+int ptx_decode_fence(struct ptx_decoder *d, const struct ptx_words *words);
+int ptx_decode_mapa(struct ptx_decoder *d, const struct ptx_words *words);
 
 /* ---- layout.c, slots.c ----------------------------------------------------------------------- */
 

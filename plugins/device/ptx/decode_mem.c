@@ -9,20 +9,23 @@
 
 struct access {
     uint32_t space, type, count;
+    uint32_t flags; /* PTX_F_STRONG, PTX_F_ORDERS */
 };
 
 /* Words without influence here: caches, ordering, scopes. */
-static const char *const ignored[] = {
-    "nc",       "ca",      "cg",      "cs",      "lu",    "cv",   "wb",  "wt",
-    "volatile", "relaxed", "acquire", "release", "weak",  "mmio", "cta", "gpu",
-    "sys",      "cluster", "acq_rel", "unified", "noftz", NULL};
+static const char *const ignored[] = {"nc",      "ca",      "cg",    "cs",  "lu",  "cv",
+                                      "wb",      "wt",      "weak",  "cta", "gpu", "sys",
+                                      "cluster", "unified", "noftz", NULL};
 
 static int access_word(const struct ptx_words *w, uint32_t i, struct access *a)
 {
-    static const char *const spaces[] = {"global", "shared",       "shared::cta", "local", "const",
-                                         "param",  "param::entry", "param::func", NULL};
-    static const uint32_t space_of[] = {PTX_GLOBAL, PTX_SHARED, PTX_SHARED, PTX_LOCAL,
+    static const char *const spaces[] = {"global",      "shared", "shared::cta", "shared::cluster",
+                                         "local",       "const",  "param",       "param::entry",
+                                         "param::func", NULL};
+    static const uint32_t space_of[] = {PTX_GLOBAL, PTX_SHARED, PTX_SHARED, PTX_SHARED, PTX_LOCAL,
                                         PTX_CONST,  PTX_PARAM,  PTX_PARAM,  PTX_PARAM};
+    static const char *const strong[] = {"volatile", "relaxed", "mmio", NULL};
+    static const char *const orders[] = {"acquire", "release", "acq_rel", NULL};
     int space = ptx_word_in(w, i, spaces);
     uint32_t type = ptx_type_of(w->word[i].ptr, w->word[i].len);
 
@@ -34,6 +37,10 @@ static int access_word(const struct ptx_words *w, uint32_t i, struct access *a)
         a->count = w->word[i].ptr[1] == '2' ? 2 : 4;
     else if (w->word[i].len > 2 && w->word[i].ptr[0] == 'L' && strchr("12", w->word[i].ptr[1]))
         return 0; /* L1::evict_last and its like */
+    else if (ptx_word_in(w, i, orders) >= 0)
+        a->flags |= PTX_F_STRONG | PTX_F_ORDERS;
+    else if (ptx_word_in(w, i, strong) >= 0)
+        a->flags |= PTX_F_STRONG;
     else if (ptx_word_in(w, i, ignored) < 0)
         return -1;
     return 0;
@@ -221,6 +228,12 @@ static uint32_t move_op(struct ptx_decoder *d, const struct access *a, int eleme
     return ptx_optable_find(d->table, name, n);
 }
 
+static void note_unit(struct ptx_decoder *d, uint32_t bytes)
+{
+    if (!d->shared_unit || bytes < d->shared_unit)
+        d->shared_unit = bytes;
+}
+
 static void mark_access(struct ptx_decoder *d, struct ptx_insn *in, const struct access *a,
                         int element, int64_t offset)
 {
@@ -228,6 +241,9 @@ static void mark_access(struct ptx_decoder *d, struct ptx_insn *in, const struct
     in->imm = offset;
     in->space = a->space == PTX_CONST ? PTX_GLOBAL : a->space;
     in->hint = d->n_hints++;
+    in->flags |= (uint8_t)a->flags;
+    if ((a->space == PTX_SHARED || a->space == PTX_GENERIC) && ptx_type_bytes(a->type) < 4)
+        note_unit(d, ptx_type_bytes(a->type));
 }
 
 /* Local memory, and parameters at a computed address: one instruction an element. */
@@ -384,17 +400,46 @@ static int atom_of(int name, uint32_t type)
     return ops[name];
 }
 
+/* One instruction an element: vectors are not atomic as a whole. */
+static int emit_atoms(struct ptx_decoder *d, const struct access *a, int atom, int is_red)
+{
+    const struct ptx_operand *ops = d->stmt->ops;
+    const struct ptx_operand sink = {.kind = PTX_O_SINK};
+    const uint32_t bytes = ptx_type_bytes(a->type), width = bytes == 8 ? PTX_W64 : PTX_W32;
+    const uint32_t tag = a->type == PTX_F64   ? PTX_TAG_f64
+                         : a->type == PTX_F32 ? PTX_TAG_f32
+                         : bytes == 8         ? PTX_TAG_u64
+                                              : PTX_TAG_u32;
+    const uint32_t op = bytes == 8 ? PTX_OP_atom_64 : bytes == 2 ? PTX_OP_atom_16 : PTX_OP_atom_32;
+    int64_t offset;
+    const uint32_t at = ptx_address(d, &ops[is_red ? 0 : 1], &offset);
+
+    for (uint32_t k = 0; k < a->count; k++) {
+        const struct ptx_operand *value = value_operand(d, &ops[is_red ? 1 : 2], a->count, k);
+        const struct ptx_operand *result = is_red ? &sink : value_operand(d, &ops[0], a->count, k);
+        const uint32_t c =
+            atom == PTX_ATOM_CAS ? ptx_use(d, &ops[3], tag) : ptx_const_vreg(d, width, 0);
+
+        if (!value || !result)
+            return -1;
+        struct ptx_insn *in =
+            ptx_emit_n(d, op, ptx_def(d, result, tag), at, ptx_use(d, value, tag), c);
+
+        if (!in)
+            return -1;
+        mark_access(d, in, a, atom, offset + (int64_t)k * bytes);
+    }
+    return 0;
+}
+
 int ptx_decode_atom(struct ptx_decoder *d, const struct ptx_words *words)
 {
     static const char *const names[] = {"add",  "min", "max", "and", "or", "xor",
                                         "exch", "cas", "inc", "dec", NULL};
     const struct ptx_stmt *st = d->stmt;
     const int is_red = ptx_word_is(words, 0, "red");
-    const struct ptx_operand *ops = st->ops;
-    const struct ptx_operand sink = {.kind = PTX_O_SINK};
     struct access a = {.count = 1};
     int name = -1, atom;
-    int64_t offset;
 
     for (uint32_t i = 1; i < words->n; i++) {
         int found = name < 0 ? ptx_word_in(words, i, names) : -1;
@@ -405,31 +450,30 @@ int ptx_decode_atom(struct ptx_decoder *d, const struct ptx_words *words)
             return ptx_unsupported(d, "has a modifier that is not supported");
     }
     atom = atom_of(name, a.type);
-    if (atom < 0 || a.count != 1)
+    if (atom < 0 || (a.count > 1 && atom == PTX_ATOM_CAS))
         return ptx_unsupported(d, "has an operation or type that is not supported");
     if (st->n_ops != (is_red ? 2u : 3u) + (atom == PTX_ATOM_CAS))
         return ptx_unsupported(d, "has an unexpected number of operands");
-    const int wide = ptx_type_bytes(a.type) == 8;
-    const uint32_t tag = a.type == PTX_F64   ? PTX_TAG_f64
-                         : a.type == PTX_F32 ? PTX_TAG_f32
-                         : wide              ? PTX_TAG_u64
-                                             : PTX_TAG_u32;
-    const uint32_t at = ptx_address(d, &ops[is_red ? 0 : 1], &offset);
-    const uint32_t b = ptx_use(d, &ops[is_red ? 1 : 2], tag);
-    const uint32_t c = atom == PTX_ATOM_CAS ? ptx_use(d, &ops[3], tag)
-                                            : ptx_const_vreg(d, wide ? PTX_W64 : PTX_W32, 0);
-    const uint32_t to = ptx_def(d, is_red ? &sink : &ops[0], tag);
-    const uint32_t op = wide                          ? PTX_OP_atom_64
-                        : ptx_type_bytes(a.type) == 2 ? PTX_OP_atom_16
-                                                      : PTX_OP_atom_32;
-    struct ptx_insn *in = ptx_emit_n(d, op, to, at, b, c);
-    if (!in)
-        return -1;
-    mark_access(d, in, &a, atom, offset);
-    return 0;
+    return emit_atoms(d, &a, atom, is_red);
 }
 
 /* ---- cp.async -------------------------------------------------------------------------------- */
+
+/* imm: groups that may still be under way; all waits also for copies in no group. */
+static int decode_wait(struct ptx_decoder *d, int all)
+{
+    const struct ptx_stmt *st = d->stmt;
+    struct ptx_insn *in;
+
+    if (!all && (st->n_ops != 1 || st->ops[0].kind != PTX_O_INT))
+        return ptx_unsupported(d, "has operands that are not supported");
+    in = ptx_emit_n(d, PTX_OP_cp_async_wait, 0, 0, 0, 0);
+    if (!in)
+        return -1;
+    in->sub = (uint8_t)all;
+    in->imm = all ? 0 : (int64_t)(st->ops[0].imm > UINT32_MAX ? UINT32_MAX : st->ops[0].imm);
+    return 0;
+}
 
 int ptx_decode_cp(struct ptx_decoder *d, const struct ptx_words *words)
 {
@@ -440,9 +484,10 @@ int ptx_decode_cp(struct ptx_decoder *d, const struct ptx_words *words)
     if (!ptx_word_is(words, 1, "async") || ptx_has_word(words, "bulk") ||
         ptx_has_word(words, "mbarrier"))
         return ptx_unsupported(d, "is not supported by the interpreter");
-    if (ptx_has_word(words, "commit_group") || ptx_has_word(words, "wait_group") ||
-        ptx_has_word(words, "wait_all"))
-        return ptx_decode_nothing(d, words);
+    if (ptx_has_word(words, "commit_group"))
+        return ptx_emit_n(d, PTX_OP_cp_async_commit, 0, 0, 0, 0) ? 0 : -1;
+    if (ptx_has_word(words, "wait_group") || ptx_has_word(words, "wait_all"))
+        return decode_wait(d, ptx_has_word(words, "wait_all"));
     if (st->n_ops < 3 || st->n_ops > 4 || st->ops[2].kind != PTX_O_INT ||
         (st->ops[2].imm != 4 && st->ops[2].imm != 8 && st->ops[2].imm != 16))
         return ptx_unsupported(d, "has operands that are not supported");

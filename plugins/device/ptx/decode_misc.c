@@ -14,6 +14,12 @@ int ptx_decode_nothing(struct ptx_decoder *d, const struct ptx_words *words)
     return ptx_emit_n(d, PTX_OP_nop, 0, 0, 0, 0) ? 0 : -1;
 }
 
+int ptx_decode_fence(struct ptx_decoder *d, const struct ptx_words *words)
+{
+    (void)words;
+    return ptx_emit_n(d, PTX_OP_fence, 0, 0, 0, 0) ? 0 : -1;
+}
+
 /* ---- mov ------------------------------------------------------------------------------------- */
 
 /* mov.b32 d, {a, b}; mov.b64 d, {a, b} and d, {a, b, c, e}. */
@@ -118,7 +124,8 @@ int ptx_decode_cvta(struct ptx_decoder *d, const struct ptx_words *words)
     if (words->n != k + 2 ||
         (!ptx_word_is(words, k + 1, "u64") && !ptx_word_is(words, k + 1, "s64")) || st->n_ops != 2)
         return ptx_unsupported(d, "has a form that is not supported");
-    if (ptx_word_is(words, k, "shared") || ptx_word_is(words, k, "shared::cta"))
+    if (ptx_word_is(words, k, "shared") || ptx_word_is(words, k, "shared::cta") ||
+        ptx_word_is(words, k, "shared::cluster"))
         window = PTX_SHARED_WINDOW;
     else if (ptx_word_is(words, k, "local"))
         window = PTX_LOCAL_WINDOW;
@@ -129,6 +136,30 @@ int ptx_decode_cvta(struct ptx_decoder *d, const struct ptx_words *words)
     return ptx_emit_n(d, op, ptx_def(d, &st->ops[0], PTX_TAG_u64),
                       ptx_use(d, &st->ops[1], PTX_TAG_u64),
                       window ? ptx_const_vreg(d, PTX_W64, window) : 0, 0)
+               ? 0
+               : -1;
+}
+
+/* mapa{.shared::cluster}: the same place in the memory of the cluster's block b; getctarank: whose.
+ */
+int ptx_decode_mapa(struct ptx_decoder *d, const struct ptx_words *words)
+{
+    const struct ptx_stmt *st = d->stmt;
+    const struct ptx_fill own = {
+        .kind = PTX_FILL_BLOCK, .width = PTX_W32, .special = PTX_SR_CLUSTER_CTARANK};
+    const int rank = ptx_word_is(words, 0, "getctarank");
+    const int wide = ptx_word_is(words, words->n - 1, "u64");
+    const uint32_t op = rank   ? (wide ? PTX_OP_ctarank_64 : PTX_OP_ctarank_32)
+                        : wide ? PTX_OP_mapa_64
+                               : PTX_OP_mapa_32;
+
+    if (st->n_ops != 3u - (uint32_t)rank || (!wide && !ptx_word_is(words, words->n - 1, "u32")))
+        return ptx_unsupported(d, "has a form that is not supported");
+    const uint32_t a = ptx_use(d, &st->ops[1], wide ? PTX_TAG_u64 : PTX_TAG_u32);
+    const uint32_t b = rank ? ptx_fill_vreg(d, &own) : ptx_use(d, &st->ops[2], PTX_TAG_u32);
+
+    return ptx_emit_n(d, op, ptx_def(d, &st->ops[0], wide && !rank ? PTX_TAG_u64 : PTX_TAG_u32), a,
+                      b, 0)
                ? 0
                : -1;
 }

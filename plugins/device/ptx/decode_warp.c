@@ -66,6 +66,16 @@ static int finish_reduction(struct ptx_decoder *d, const struct ptx_words *words
     return in ? 0 : -1;
 }
 
+/* barrier.cluster.{arrive,wait}{.release,.relaxed,.acquire}{.aligned} */
+static int decode_cluster(struct ptx_decoder *d, const struct ptx_words *words)
+{
+    const int arrive = ptx_has_word(words, "arrive");
+
+    if (d->stmt->n_ops || (!arrive && !ptx_has_word(words, "wait")))
+        return ptx_unsupported(d, "has a form that is not supported");
+    return ptx_emit_n(d, arrive ? PTX_OP_cluster_arrive : PTX_OP_cluster_wait, 0, 0, 0, 0) ? 0 : -1;
+}
+
 /* bar{.cta}.{sync,arrive,red}, barrier{.cta}.…{.aligned}, bar.warp.sync. */
 int ptx_decode_bar(struct ptx_decoder *d, const struct ptx_words *words)
 {
@@ -80,7 +90,9 @@ int ptx_decode_bar(struct ptx_decoder *d, const struct ptx_words *words)
                                             ptx_use(d, &st->ops[0], PTX_TAG_u32), 0, 0, 0)
                    ? 0
                    : ptx_unsupported(d, "has an unexpected number of operands");
-    if (ptx_has_word(words, "cluster") || (!red && !arrive && !ptx_has_word(words, "sync")))
+    if (ptx_has_word(words, "cluster"))
+        return decode_cluster(d, words);
+    if (!red && !arrive && !ptx_has_word(words, "sync"))
         return ptx_unsupported(d, "is not supported by the interpreter");
     if (st->n_ops < 1u + 2u * (uint32_t)red || st->n_ops > 2u + 2u * (uint32_t)red)
         return ptx_unsupported(d, "has an unexpected number of operands");

@@ -17,12 +17,14 @@
 #include "parse.h"
 
 #define PTX_N_BARRIERS 16
+#define PTX_FUEL 4096 /* back-edges of a warp's turn */
 #define PTX_ALL 0xffffffffu
 
 enum ptx_split_state {
     PTX_RUNS = 0,
     PTX_AT_BARRIER, /* has arrived; continues behind pc when the barrier completes */
     PTX_AT_WARP,    /* stands at pc until other lanes of the warp come there, or leave */
+    PTX_AT_CLUSTER, /* waits for the cluster's barrier; continues behind pc */
 };
 
 struct ptx_split {
@@ -35,6 +37,8 @@ struct ptx_split {
 };
 
 struct ptx_exec;
+struct ptx_async;
+struct ptx_shadow; /* shadow.h */
 
 struct ptx_warp {
     uint8_t *frame;
@@ -44,7 +48,11 @@ struct ptx_warp {
     uint32_t live;  /* lanes that have not exited */
     uint32_t index; /* in the block */
     uint32_t n_splits, current;
-    uint8_t *local;                      /* [32][local_bytes] */
+    uint8_t *local;          /* [32][local_bytes] */
+    struct ptx_async *async; /* copies under way, oldest first; see async.c */
+    uint32_t n_async, cap_async;
+    uint32_t cluster_phase;              /* of the cluster's barrier when this warp arrived */
+    uint32_t committed[PTX_LANES];       /* groups of copies, a lane */
     _Alignas(64) uint32_t on[PTX_LANES]; /* ~0 where mask has the lane */
     struct ptx_split split[PTX_LANES];
 };
@@ -54,6 +62,14 @@ struct ptx_barrier {
     uint32_t expected;                      /* threads; 0: all that have not exited */
     uint32_t popc, all, any;                /* of the predicates of this phase */
     uint32_t last_popc, last_all, last_any; /* of the phase that completed last */
+};
+
+/* Blocks that see each other's shared memory; all of them have a context at the same time. */
+struct ptx_cluster {
+    struct ptx_exec **blocks; /* [n], by rank */
+    uint32_t n;
+    uint32_t arrived; /* threads at the barrier, this phase */
+    uint32_t phase;
 };
 
 /* Why a handler returned NULL. */
@@ -69,6 +85,7 @@ struct ptx_isa {
 
 struct ptx_counting; /* counters.h */
 
+/* A block that has started, or the worker's place for one. */
 struct ptx_exec {
     const struct ptx_program *program;
     const struct ptx_insn *code;
@@ -82,16 +99,24 @@ struct ptx_exec {
     struct ptx_segment nowhere;       /* what hints start with: holds no address */
     const uint8_t *params;
     uint32_t param_bytes;
-    uint32_t reason; /* ptx_reason */
-    int32_t fuel;    /* back-edges until the scheduler looks around */
+    uint32_t reason;   /* ptx_reason */
+    int32_t fuel;      /* back-edges until the scheduler looks around */
+    int32_t turn_fuel; /* what it starts with */
     uint32_t n_warps, n_threads;
     uint32_t n_live; /* threads of the block that have not exited */
-    uint32_t reserved;
+    uint32_t rank;   /* in the cluster */
     struct ptx_warp *warps;
+    uint32_t *order; /* [n_warps] in which warps have their turns */
+    struct ptx_cluster *cluster;
+    struct ptx_shadow *shadow; /* NULL: this block is not checked */
+    uint32_t is_cooperative;
+    uint32_t watches; /* changes of memory are counted */
+    uint32_t changes; /* stores and atomics that changed memory while watched */
     uint64_t lane_instructions, max_lane_instructions;
     struct ptx_counting *counting; /* NULL: not counted */
     struct rung_fault *fault;
-    struct rung_dim3 grid, block, at;
+    struct rung_dim3 grid, block, at, cluster_dim;
+    uint64_t workspace; /* address for grid-wide barriers; 0 none */
     struct ptx_barrier barriers[PTX_N_BARRIERS];
     const char *kernel;
     uint64_t next_look;  /* lane instructions at which clock and cancel are looked at */
@@ -102,11 +127,27 @@ struct ptx_exec {
     uint32_t sm_count;
 };
 
+enum ptx_block_state {
+    PTX_BLOCK_FAULT = -1,
+    PTX_BLOCK_ENDED = 0,
+    PTX_BLOCK_WAITS,
+    PTX_BLOCK_SPINS
+};
+
+/* Puts the block x->at at its first instruction. The frames have been filled. */
+void ptx_block_start(struct ptx_exec *x);
+
 /*
- * Runs the block x->at from its start to its end. Returns 0, or -1 when x->fault was filled.
- * The frames hold what ptx_exec_start put there.
+ * Runs the block for some rounds over its warps: until it ends, a fault was filled, all its threads
+ * wait for other blocks of the cluster, or `rounds` rounds in which some warp ran out of fuel.
  */
-int ptx_run_block(struct ptx_exec *x);
+int ptx_block_turn(struct ptx_exec *x, uint32_t rounds);
+
+/* A number for all that decides how the running threads go on, but for memory. */
+uint64_t ptx_block_hash(const struct ptx_exec *x);
+
+/* Fills the fault of blocks that have been found to run, or wait, for ever. */
+void ptx_blame_endless(struct ptx_exec *x);
 
 /* ---- For handlers ---------------------------------------------------------------------------- */
 
@@ -118,8 +159,8 @@ static inline void ptx_account(struct ptx_warp *w, uint32_t upto)
 
 /*
  * Ends the launch with a fault at a lane: code is one of rung_fault's; what goes in front of the
- * place, which is added: "..., line 12, block (3,0,0), thread (17,0,0)". Returns NULL, so that
- * handlers can `return ptx_fault(...)`.
+ * place, which is added: "..., block (3,0,0), thread (17,0,0)"; kernel and line stand beside it.
+ * Returns NULL, so that handlers can `return ptx_fault(...)`.
  */
 const struct ptx_insn *ptx_fault(struct ptx_warp *w, const struct ptx_insn *in, uint32_t lane,
                                  const char *code, uint64_t address, const char *format, ...)
@@ -144,6 +185,10 @@ const struct ptx_insn *ptx_arrive(struct ptx_warp *w, const struct ptx_insn *in,
 
 /* The running lanes exit. Returns NULL. */
 const struct ptx_insn *ptx_exit(struct ptx_warp *w, const struct ptx_insn *in);
+
+/* The cluster's barrier; see sched.c. */
+const struct ptx_insn *ptx_cluster_arrive(struct ptx_warp *w, const struct ptx_insn *in);
+const struct ptx_insn *ptx_cluster_wait(struct ptx_warp *w, const struct ptx_insn *in);
 
 /* A call of the device's printf; see print.c. */
 const struct ptx_insn *ptx_print(struct ptx_warp *w, const struct ptx_insn *in);
@@ -230,6 +275,7 @@ uint32_t ptx_element_count(const struct ptx_insn *in);
     void ptx_fill_tensor_##level(struct ptx_isa *isa);                                             \
     void ptx_fill_warp_##level(struct ptx_isa *isa);
 void ptx_fill_control(struct ptx_isa *isa);
+void ptx_fill_async(struct ptx_isa *isa);
 PTX_DECLARE_LEVEL(base)
 PTX_DECLARE_LEVEL(v3)
 PTX_DECLARE_LEVEL(v4)

@@ -1,6 +1,6 @@
 /*
  * exec_atomic.c - memory lane by lane, of one instruction-set level: local memory, parameters at a
- * computed address, atomics, asynchronous copies.
+ * computed address, atomics.
  */
 #include "exec_memory.h"
 
@@ -154,10 +154,17 @@ static uint8_t *atomic_place(struct ptx_warp *w, const struct ptx_insn *in, int 
 {
     uint8_t *host;
 
-    if (in->space == PTX_SHARED)
-        return span(w->x, in, v, bytes, 1, 1);
+    if (in->space == PTX_SHARED) {
+        host = span(w->x, in, v, bytes, 1, 1);
+        return host || v >= PTX_WINDOW_BYTES
+                   ? host
+                   : ptx_resolve(w, (uint32_t)i, v + PTX_SHARED_WINDOW, bytes, 1);
+    }
     host = span(w->x, in, v, bytes, 0, 1);
-    return host ? host : ptx_resolve(w, (uint32_t)i, v, bytes, 1);
+    if (!host)
+        return ptx_resolve(w, (uint32_t)i, v, bytes, 1);
+    mark(w->x, in, v, bytes);
+    return host;
 }
 
 /* slot_type is how a lane of a register is stored. */
@@ -185,33 +192,6 @@ ATOM_HANDLER(any_atom_16, uint16_t, uint32_t, 2)
 ATOM_HANDLER(any_atom_32, uint32_t, uint32_t, 4)
 ATOM_HANDLER(any_atom_64, uint64_t, uint64_t, 8)
 
-/* cp.async, done at once: sources [shared address, global address, bytes to read]; the rest is
- * zero. */
-HANDLER(any_cp_async)
-{
-    const uint64_t *to = SLOT(const uint64_t, in->r[0]), *from = SLOT(const uint64_t, in->r[1]);
-    const uint32_t *sizes = SLOT(const uint32_t, in->r[2]);
-    const uint32_t bytes = in->sub;
-
-    for (uint32_t left = w->mask; left; left &= left - 1) {
-        const int i = __builtin_ctz(left);
-        const uint32_t n = sizes[i] < bytes ? sizes[i] : bytes;
-        const uint64_t source = from[i] + (uint64_t)in->imm;
-        const uint64_t target = to[i] + (uint64_t)(int64_t)in->second;
-        uint8_t *put = span(w->x, in, target, bytes, 1, 1);
-        const uint8_t *get = n ? ptx_resolve(w, (uint32_t)i, source, n, 0) : NULL;
-
-        if (!put || (target & (bytes - 1)))
-            return ptx_memory_fault(w, in, (uint32_t)i, target + PTX_SHARED_WINDOW, bytes);
-        if ((n && !get) || (source & (bytes - 1)))
-            return ptx_memory_fault(w, in, (uint32_t)i, source, bytes);
-        memset(put, 0, bytes);
-        if (n)
-            memcpy(put, get, n);
-    }
-    return in + 1;
-}
-
 #define ANY(name, handler) isa->full[PTX_OP_##name] = isa->masked[PTX_OP_##name] = handler
 
 void LEVEL(ptx_fill_atomic)(struct ptx_isa *isa)
@@ -223,5 +203,4 @@ void LEVEL(ptx_fill_atomic)(struct ptx_isa *isa)
     ANY(atom_16, any_atom_16);
     ANY(atom_32, any_atom_32);
     ANY(atom_64, any_atom_64);
-    ANY(cp_async, any_cp_async);
 }

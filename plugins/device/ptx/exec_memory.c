@@ -199,6 +199,8 @@ INLINE const struct ptx_insn *store(struct ptx_warp *w, const struct ptx_insn *i
 
         host = span(w->x, in, first, PTX_LANES * bytes, shared, 1);
         if (__builtin_expect(host && !(first & (bytes - 1)), 1)) {
+            if (!shared)
+                mark(w->x, in, first, PTX_LANES * bytes);
             if (HAS_4X32 && e == PTX_E_32 && count == 4) {
                 store_4x32(w, in, host);
                 return in + 1;
@@ -220,6 +222,8 @@ INLINE const struct ptx_insn *store(struct ptx_warp *w, const struct ptx_insn *i
     for (uint32_t left = w->mask; left; left &= left - 1) {
         const int i = __builtin_ctz(left);
 
+        if (!shared)
+            mark(w->x, in, at[i], bytes);
         for (uint32_t k = 0; k < count; k++)
             deposit(w->frame + in->r[1 + k], i, host + (at[i] - r.low) + k * size, e);
     }

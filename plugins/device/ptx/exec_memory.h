@@ -37,6 +37,16 @@ INLINE uint8_t *span(struct ptx_exec *x, const struct ptx_insn *in, uint64_t add
     return writes && s->read_only ? NULL : s->host + offset;
 }
 
+/* Bytes of the segment that span() has just found count as written. */
+INLINE void mark(const struct ptx_exec *x, const struct ptx_insn *in, uint64_t address,
+                 uint64_t bytes)
+{
+    const struct ptx_segment *s = x->hints[in->hint];
+
+    if (__builtin_expect(s->written != NULL, 0))
+        ptx_mark(s, address - s->base, bytes);
+}
+
 /* ---- One lane -------------------------------------------------------------------------------- */
 
 INLINE void fetch(uint8_t *slot, int i, const uint8_t *from, int e)

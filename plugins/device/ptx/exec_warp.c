@@ -3,9 +3,10 @@
  *
  * PTX makes such an instruction wait for all living lanes that its member mask names; ptx_gather
  * does that. A value read from a lane that is not there is undefined: a fault, but for the harmless
- * upper half of a tree reduction over the first n lanes (see source_lane).
+ * upper half of a tree reduction over the first n lanes (see shuffle.h).
  */
 #include "exec_lane.h"
+#include "shuffle.h"
 
 /* Lanes that must be here, and whether the running lanes agree on them. */
 static const struct ptx_insn *meet(struct ptx_warp *w, const struct ptx_insn *in,
@@ -38,58 +39,6 @@ static inline uint32_t members_of(const struct ptx_warp *w, const struct ptx_ins
     return common ? common : ((const uint32_t *)(const void *)(w->frame + in->r[k]))[lane];
 }
 
-struct source {
-    uint32_t lane;
-    uint32_t in_range;
-};
-
-/*
- * The lane that lane i reads, after PTX ISA "shfl.sync": c holds the clamp value in bits 0-4 and
- * the segment mask in bits 8-12.
- */
-static inline __attribute__((always_inline)) struct source source_lane(uint32_t mode, uint32_t i,
-                                                                       uint32_t b, uint32_t c)
-{
-    const uint32_t segment = (c >> 8) & 31, clamp = c & 31;
-    const uint32_t least = i & segment, most = least | (clamp & ~segment);
-    uint32_t j;
-    int ok;
-
-    b &= 31;
-    switch (mode) {
-    case PTX_SHFL_UP:
-        j = i - b;
-        ok = (int32_t)j >= (int32_t)most;
-        break;
-    case PTX_SHFL_DOWN:
-        j = i + b;
-        ok = j <= most;
-        break;
-    case PTX_SHFL_BFLY:
-        j = i ^ b;
-        ok = j <= most;
-        break;
-    default:
-        j = least | (b & ~segment);
-        ok = j <= most;
-        break;
-    }
-    return (struct source){ok ? j : i, (uint32_t)ok};
-}
-
-/*
- * shfl.down over the first n lanes of a warp: lanes whose partner lies past n keep garbage that a
- * tree reduction never uses. That is common and sound, so it reads as out of range; with an offset
- * of n or more lane 0 itself would read garbage, which is a fault.
- */
-static int is_tree_tail(uint32_t mode, uint32_t active, uint32_t i, uint32_t b)
-{
-    const uint32_t n = (uint32_t)__builtin_popcount(active);
-
-    return mode == PTX_SHFL_DOWN && (active & (active + 1)) == 0 && (b & 31) < n &&
-           i + (b & 31) >= n;
-}
-
 HANDLER(any_shfl)
 {
     const uint32_t *a = SLOT(const uint32_t, in->r[2]), *b = SLOT(const uint32_t, in->r[3]);
@@ -104,14 +53,14 @@ HANDLER(any_shfl)
     for (uint32_t left = w->mask; left; left &= left - 1) {
         const uint32_t i = (uint32_t)__builtin_ctz(left);
         const uint32_t present = w->mask & members_of(w, in, 5, members, i);
-        struct source s = source_lane(in->sub, i, b[i], c[i]);
+        struct ptx_source s = ptx_source_lane(in->sub, i, b[i], c[i]);
 
         if (!(present >> s.lane & 1)) {
-            if (!is_tree_tail(in->sub, present, i, b[i]))
+            if (!ptx_is_tree_tail(in->sub, present, i, b[i]))
                 return ptx_fault(
                     w, in, i, "sync.inactive_lane", 0, "shfl.sync reads lane %u, which %s", s.lane,
                     w->live >> s.lane & 1 ? "does not take part" : "has exited or does not exist");
-            s = (struct source){i, 0};
+            s = (struct ptx_source){i, 0};
         }
         to[i] = value[s.lane];
         ok |= s.in_range << i;
@@ -138,7 +87,7 @@ static inline __attribute__((always_inline)) void all_sources(uint32_t *from, ui
 {
     EACH_LANE
     {
-        const struct source s = source_lane(mode, (uint32_t)i, b, c);
+        const struct ptx_source s = ptx_source_lane(mode, (uint32_t)i, b, c);
 
         from[i] = s.lane;
         ok[i] = 0 - s.in_range;

@@ -15,6 +15,12 @@
 #define PTX_LANES 32
 #define PTX_MAX_OPERANDS 6
 
+/*
+ * A shared address: the offset, and from this bit on 1 + the rank of the block of the cluster whose
+ * memory it is; 0: the block's own.
+ */
+#define PTX_RANK_SHIFT 24
+
 /* Type tags of the operation tables: how a lane of a slot is read and written. */
 enum ptx_tag {
     PTX_TAG_none = 0,
@@ -93,6 +99,8 @@ enum ptx_insn_flag {
     PTX_F_NEGATED = 1u << 1, /* branch when the predicate is false */
     PTX_F_BACK = 1u << 2,    /* the target is not behind this instruction */
     PTX_F_ALIGNED = 1u << 3, /* bar.sync: the whole warp at once */
+    PTX_F_STRONG = 1u << 4,  /* volatile, relaxed, acquire, release: no race by itself */
+    PTX_F_ORDERS = 1u << 5,  /* acquire, release: orders other accesses too */
 };
 
 struct ptx_insn {
@@ -145,9 +153,22 @@ enum ptx_special {
     PTX_SR_MASK_GT,
     PTX_SR_DYNAMIC_SHARED,
     PTX_SR_TOTAL_SHARED,
-    PTX_SR_ZERO,
-    PTX_SR_ONE,
-    PTX_SR_ENVREG,
+    PTX_SR_ENVREG1, /* high half of the grid's workspace */
+    PTX_SR_ENVREG2, /* low half */
+    PTX_SR_CLUSTERID_X,
+    PTX_SR_CLUSTERID_Y,
+    PTX_SR_CLUSTERID_Z,
+    PTX_SR_NCLUSTERID_X,
+    PTX_SR_NCLUSTERID_Y,
+    PTX_SR_NCLUSTERID_Z,
+    PTX_SR_CLUSTER_CTAID_X,
+    PTX_SR_CLUSTER_CTAID_Y,
+    PTX_SR_CLUSTER_CTAID_Z,
+    PTX_SR_CLUSTER_NCTAID_X,
+    PTX_SR_CLUSTER_NCTAID_Y,
+    PTX_SR_CLUSTER_NCTAID_Z,
+    PTX_SR_CLUSTER_CTARANK,
+    PTX_SR_CLUSTER_NCTARANK,
     PTX_SR_CLOCK,
     PTX_SR_CLOCK64,
     PTX_SR_CLOCK_HI,
@@ -178,8 +199,8 @@ struct ptx_program {
     uint64_t local_bytes;    /* a thread */
     uint32_t param_bytes;
     uint32_t max_threads; /* .maxntid; 0 none */
-    uint32_t uses_barrier;
-    uint32_t reserved;
+    uint32_t shared_unit; /* bytes of the smallest shared access: 1, 2 or 4 */
+    uint32_t cluster[3];  /* .reqnctapercluster; zeros: none */
 };
 
 #endif

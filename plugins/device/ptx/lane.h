@@ -355,6 +355,55 @@ LANE_FN double sum_error(double a, double b, double s)
     return e == e ? e : 0;
 }
 
+/* Directed rounding to 16 bits: z is the value towards zero; mode 2 down, 3 up. */
+LANE_FN uint16_t half_dir(float v, int mode)
+{
+    const uint16_t z = f32_to_half_rz(v);
+    const int outward = half_to_f32(z) != v && (mode == 3 ? v > 0 : v < 0);
+
+    return (uint16_t)(z + outward);
+}
+
+LANE_FN uint16_t bf16_dir(float v, int mode)
+{
+    const uint16_t z = bf16_rz(f32_bits(v));
+    const int outward = bf16_to_f32(z) != v && (mode == 3 ? v > 0 : v < 0);
+
+    return (uint16_t)(z + outward);
+}
+
+/*
+ * 8-bit floats (PTX ISA, "e4m3", "e5m2"): bits of mantissa, bias, largest finite value. Nearest
+ * even, beyond the range the largest finite value, NaN is 0x7f.
+ */
+LANE_FN uint32_t f32_to_fp8(float v, int mantissa, int bias, float largest)
+{
+    const uint32_t b = f32_bits(v), sign = b >> 24 & 0x80u;
+    const float a = __builtin_fabsf(v), c = a < largest ? a : largest;
+    const int32_t e = (int32_t)(f32_bits(c) >> 23) - 127;
+    const int32_t least = 1 - bias, k = (e > least ? e : least) - mantissa;
+    const float steps = __builtin_rintf(c * bits_f32((uint32_t)(127 - k) << 23));
+    const uint32_t n = (uint32_t)(int32_t)steps;
+    const uint32_t code = e < least ? n : n + ((uint32_t)(e - least) << mantissa);
+
+    return v != v ? 0x7fu : sign | code;
+}
+
+LANE_FN uint32_t e4m3_to_half(uint32_t v)
+{
+    const uint32_t m = v & 0x7fu, n = m & 7u;
+    const float tiny = (float)(int32_t)n * 0x1p-9f;
+    const uint32_t big = m << 7; /* exponent of bias 7 */
+    const uint32_t h = m < 8 ? f32_to_half(tiny) : big + (8u << 10);
+
+    return (m == 0x7fu ? 0x7fffu : h) | (v & 0x80u) << 8;
+}
+
+LANE_FN float odd_bits(float z, int inexact)
+{
+    return bits_f32(f32_bits(z) | (uint32_t)inexact);
+}
+
 /* x * y + z of halves: the product is exact in f64, the sum is rounded to odd twice. */
 LANE_FN float fma_odd(float x, float y, float z)
 {
@@ -417,6 +466,24 @@ LANE_FN double max_f64(double x, double y)
     return x > y || y != y ? x : y;
 }
 
+LANE_FN float min_nan(float x, float y)
+{
+    return x != x || y != y ? nan_f32() : min_f32(x, y);
+}
+
+LANE_FN float max_nan(float x, float y)
+{
+    return x != x || y != y ? nan_f32() : max_f32(x, y);
+}
+
+LANE_FN float fma_odd_sat(float x, float y, float z)
+{
+    return saturate(fma_odd(x, y, z));
+}
+
+#define PAIR_ADD_SAT(x, y) saturate((x) + (y))
+#define PAIR_SUB_SAT(x, y) saturate((x) - (y))
+#define PAIR_MUL_SAT(x, y) saturate((x) * (y))
 #define PAIR_ADD(x, y) ((x) + (y))
 #define PAIR_SUB(x, y) ((x) - (y))
 #define PAIR_MUL(x, y) ((x) * (y))

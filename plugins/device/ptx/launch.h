@@ -12,6 +12,8 @@ struct ptx_limits {
     uint32_t max_threads;           /* a block */
     uint32_t n_threads;             /* host threads for blocks */
     uint32_t sm_count;
+    uint32_t checks; /* ptx_checks */
+    uint64_t seed;   /* 0: blocks and warps run in order; else in an order that it makes */
 };
 
 /*

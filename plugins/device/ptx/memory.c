@@ -94,6 +94,88 @@ struct ptx_buffer *ptx_buffer_new(struct ptx_memory *m, uint64_t bytes, uint64_t
     return b;
 }
 
+/* ---- What has been written --------------------------------------------------------------------
+ */
+
+void ptx_buffer_track(struct ptx_buffer *b)
+{
+    void *bits;
+
+    if (b->segment.written)
+        return;
+    bits = mmap(NULL, (b->segment.size + 7) / 8, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    b->segment.written = bits == MAP_FAILED ? NULL : bits;
+}
+
+static void untrack(struct ptx_buffer *b)
+{
+    if (b->segment.written)
+        munmap(b->segment.written, (b->segment.size + 7) / 8);
+    b->segment.written = NULL;
+}
+
+/* Bits [from, to) of a byte. */
+static uint8_t bits_between(uint64_t from, uint64_t to)
+{
+    return (uint8_t)((0xffu << from) & (0xffu >> (8 - to)));
+}
+
+static void set_bits(uint8_t *at, uint8_t bits, int on)
+{
+    if (on)
+        __atomic_fetch_or(at, bits, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_and(at, (uint8_t)~bits, __ATOMIC_RELAXED);
+}
+
+static void change(uint8_t *map, uint64_t from, uint64_t to, int on)
+{
+    if (from / 8 == to / 8) {
+        if (from < to)
+            set_bits(map + from / 8, bits_between(from % 8, to % 8), on);
+        return;
+    }
+    if (from % 8)
+        set_bits(map + from / 8, bits_between(from % 8, 8), on);
+    for (uint64_t k = (from + 7) / 8; k < to / 8; k++)
+        __atomic_store_n(map + k, on ? 0xff : 0, __ATOMIC_RELAXED);
+    if (to % 8)
+        set_bits(map + to / 8, bits_between(0, to % 8), on);
+}
+
+void ptx_mark(const struct ptx_segment *s, uint64_t offset, uint64_t bytes)
+{
+    change(s->written, offset, offset + bytes, 1);
+}
+
+void ptx_buffer_written(struct ptx_buffer *b, uint64_t offset, uint64_t bytes, int written)
+{
+    const int whole = !offset && bytes == b->segment.size;
+
+    if (whole && written) {
+        untrack(b);
+    } else if (!written && !b->segment.written) {
+        ptx_buffer_track(b);
+        if (b->segment.written) {
+            change(b->segment.written, 0, offset, 1);
+            change(b->segment.written, offset + bytes, b->segment.size, 1);
+        }
+    } else if (b->segment.written) {
+        change(b->segment.written, offset, offset + bytes, written);
+    }
+}
+
+int ptx_is_written(const struct ptx_segment *s, uint64_t offset, uint64_t bytes)
+{
+    if (!s->written)
+        return 1;
+    for (uint64_t k = offset; k < offset + bytes; k++)
+        if (!(__atomic_load_n(s->written + k / 8, __ATOMIC_RELAXED) >> (k % 8) & 1))
+            return 0;
+    return 1;
+}
+
 void ptx_buffer_free(struct ptx_buffer *b)
 {
     struct ptx_memory *m = b->owner;
@@ -102,6 +184,7 @@ void ptx_buffer_free(struct ptx_buffer *b)
     memmove(&m->live[at], &m->live[at + 1], (m->n_live - at - 1) * sizeof(struct ptx_segment *));
     m->n_live--;
     m->used -= b->mapped;
+    untrack(b);
     b->segment.freed = 1;
     m->old[m->n_old++ % PTX_N_OLD] = b->segment;
     if (b->previous)

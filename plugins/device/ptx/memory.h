@@ -23,6 +23,7 @@ struct ptx_segment {
     uint64_t base; /* device address */
     uint64_t size; /* bytes */
     uint8_t *host;
+    uint8_t *written; /* a bit a byte, 1: has been written; NULL: all count as written */
     uint32_t read_only;
     uint32_t freed; /* kept in the list of old segments for messages */
     char label[64];
@@ -61,6 +62,16 @@ void ptx_buffer_free(struct ptx_buffer *buffer);
 /* Repeats n pattern bytes over a range that the caller has checked. */
 void ptx_buffer_fill(struct ptx_buffer *buffer, uint64_t offset, uint64_t bytes,
                      const void *pattern, uint64_t n);
+
+/* From now on the buffer knows which of its bytes were written; none is. */
+void ptx_buffer_track(struct ptx_buffer *buffer);
+
+/* Sets or clears the bits of a range that lies inside. Threads may mark ranges side by side. */
+void ptx_buffer_written(struct ptx_buffer *buffer, uint64_t offset, uint64_t bytes, int written);
+void ptx_mark(const struct ptx_segment *segment, uint64_t offset, uint64_t bytes);
+
+/* Whether every byte of a range that lies inside has been written. */
+int ptx_is_written(const struct ptx_segment *segment, uint64_t offset, uint64_t bytes);
 
 /* The live segment that holds `address`, or NULL. */
 struct ptx_segment *ptx_find_segment(const struct ptx_memory *memory, uint64_t address);

@@ -46,10 +46,9 @@ static int place_var(struct ptx_module *m, struct ptx_memory *memory, struct ptx
 
     if (!b)
         return -1;
+    m->syms[m->n_vars] = s;
     m->vars[m->n_vars++] = b;
     s->address = b->segment.base;
-    if (s->init)
-        memcpy(b->segment.host, s->init, s->size);
     b->segment.read_only = s->space == PTX_CONST;
     return 0;
 }
@@ -87,19 +86,62 @@ static int count_var(struct ptx_module *m, struct ptx_memory *memory, struct ptx
     return 0;
 }
 
-static int fix_var(struct ptx_module *m, struct ptx_memory *memory, struct ptx_sym *s)
+void ptx_module_reset(struct ptx_module *m)
 {
-    (void)m;
-    apply_fixups(s, ptx_find_segment(memory, s->address)->host);
-    return 0;
+    for (uint32_t i = 0; i < m->n_vars; i++) {
+        uint8_t *host = m->vars[i]->segment.host;
+
+        if (m->syms[i]->init)
+            memcpy(host, m->syms[i]->init, m->syms[i]->size);
+        else
+            memset(host, 0, m->syms[i]->size);
+        apply_fixups(m->syms[i], host);
+    }
+}
+
+/* A lowered name ends in the length and the text of the last part: _ZN2ns3c_wE, _ZL3c_w. */
+static int is_lowered(const char *lowered, size_t n, const char *name)
+{
+    char part[160];
+    const size_t k = (size_t)snprintf(part, sizeof part, "%zu%s", strlen(name), name);
+
+    if (n < 3 || memcmp(lowered, "_Z", 2) || k >= sizeof part)
+        return 0;
+    n -= lowered[n - 1] == 'E';
+    return n > k && !memcmp(lowered + n - k, part, k);
+}
+
+struct ptx_buffer *ptx_module_symbol(struct ptx_module *m, const char *name)
+{
+    struct ptx_buffer *found = NULL;
+    const char *last = name;
+    uint32_t n_found = 0;
+
+    for (const char *c = name; *c; c++)
+        last = c[0] == ':' ? c + 1 : last;
+    for (uint32_t i = 0; i < m->n_vars; i++) {
+        const struct ptx_name *t = &m->text.names.names[m->syms[i]->name];
+
+        if (t->len == strlen(name) && !memcmp(t->ptr, name, t->len))
+            return m->vars[i];
+        if (is_lowered(t->ptr, t->len, last)) {
+            found = m->vars[i];
+            n_found++;
+        }
+    }
+    return n_found == 1 ? found : NULL;
 }
 
 static int place_vars(struct ptx_module *m, struct ptx_memory *memory)
 {
     each_var(m, count_var, memory);
     m->vars = calloc((size_t)m->n_vars + 1, sizeof(*m->vars));
+    m->syms = calloc((size_t)m->n_vars + 1, sizeof(*m->syms));
     m->n_vars = 0;
-    return !m->vars || each_var(m, place_var, memory) || each_var(m, fix_var, memory) ? -1 : 0;
+    if (!m->vars || !m->syms || each_var(m, place_var, memory))
+        return -1;
+    ptx_module_reset(m);
+    return 0;
 }
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
@@ -129,14 +171,13 @@ static int decode_kernels(struct ptx_module *m, const struct ptx_optable *table)
     return 0;
 }
 
-void ptx_kernel_fault(const struct ptx_kernel *k, struct rung_fault *f)
+void ptx_kernel_fault(const struct ptx_kernel *k, const char *name, struct rung_fault *f)
 {
     snprintf(f->code, sizeof f->code, "device.unsupported");
-    snprintf(f->kernel, sizeof f->kernel, "%s", k->symbol);
+    snprintf(f->kernel, sizeof f->kernel, "%s", name ? name : k->symbol);
     f->line = k->problem.line;
     if (k->problem.line)
-        snprintf(f->message, sizeof f->message, "%s (line %u)", k->problem.message,
-                 k->problem.line);
+        snprintf(f->message, sizeof f->message, "%s", k->problem.message);
     else
         snprintf(f->message, sizeof f->message, "%s (line %u of the PTX)", k->problem.message,
                  k->problem.ptx_line);
@@ -147,6 +188,7 @@ static int check_kernels(struct ptx_module *m, const struct rung_artifact *a,
                          struct rung_fault *fault)
 {
     const struct ptx_kernel *bad = NULL;
+    const char *name = NULL;
 
     for (uint32_t i = 0; i < m->n_kernels; i++)
         if (!m->kernels[i].problem.message[0])
@@ -157,11 +199,14 @@ static int check_kernels(struct ptx_module *m, const struct rung_artifact *a,
         const struct ptx_kernel *k =
             a->kernels[i].symbol ? ptx_module_kernel(m, a->kernels[i].symbol) : NULL;
 
-        bad = k ? k : bad;
+        if (!k)
+            continue;
+        bad = k;
+        name = a->kernels[i].expression;
     }
     if (!bad)
         return 0;
-    ptx_kernel_fault(bad, fault);
+    ptx_kernel_fault(bad, name, fault);
     return -1;
 }
 
@@ -209,6 +254,7 @@ void ptx_module_free(struct ptx_module *m)
     for (uint32_t i = 0; i < m->n_vars; i++)
         ptx_buffer_free(m->vars[i]);
     free(m->vars);
+    free(m->syms);
     ptx_arena_free(&m->arena);
     ptx_text_free(&m->text);
     free(m);

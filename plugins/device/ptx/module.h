@@ -18,6 +18,7 @@ struct ptx_module {
     struct ptx_text text;
     struct ptx_arena arena;   /* programs */
     struct ptx_buffer **vars; /* memory of .global and .const variables */
+    struct ptx_sym **syms;    /* [n_vars] what they are */
     struct ptx_kernel *kernels;
     uint32_t n_vars, n_kernels;
 };
@@ -32,10 +33,19 @@ struct ptx_module *ptx_module_load(const struct rung_artifact *artifact,
                                    struct rung_fault *fault);
 void ptx_module_free(struct ptx_module *module);
 
+/* Variables of .global and .const memory are again what the code says. */
+void ptx_module_reset(struct ptx_module *module);
+
+/*
+ * The memory of a variable of module scope, or NULL. name: the one in the PTX, or what its source
+ * calls it when only one lowered name ends in that. The module owns the buffer.
+ */
+struct ptx_buffer *ptx_module_symbol(struct ptx_module *module, const char *name);
+
 /* The kernel of this symbol, or NULL. */
 const struct ptx_kernel *ptx_module_kernel(const struct ptx_module *module, const char *symbol);
 
-/* Fault text for a kernel that is not supported. */
-void ptx_kernel_fault(const struct ptx_kernel *kernel, struct rung_fault *fault);
+/* Fault text for a kernel that is not supported; name: what the plan calls it, or NULL. */
+void ptx_kernel_fault(const struct ptx_kernel *kernel, const char *name, struct rung_fault *fault);
 
 #endif

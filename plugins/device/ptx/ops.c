@@ -85,8 +85,8 @@ uint32_t ptx_tag_width(uint32_t tag)
 
 uint32_t ptx_op_class(uint32_t op)
 {
-    static const char special[][8] = {"div_f", "rcp_", "sqrt_", "rsqrt_", "ex2_",
-                                      "lg2_",  "sin_", "cos_",  "tanh_"};
+    static const char special[][8] = {"div_", "rcp_", "sqrt_", "rsqrt_", "ex2_",
+                                      "lg2_", "sin_", "cos_",  "tanh_"};
     const struct ptx_opinfo *info = &ptx_ops[op];
 
     if (info->class == PTX_C_FP32 && !strncmp(info->name, "fma_", 4))

@@ -248,17 +248,23 @@ static int parse_directives(struct ptx_parser *ps)
 {
     while (ps->lx.token.kind == PTX_T_WORD && *ps->lx.token.ptr == '.') {
         int bound = ptx_lex_is(&ps->lx, ".maxntid") || ptx_lex_is(&ps->lx, ".reqntid");
+        int cluster = ptx_lex_is(&ps->lx, ".reqnctapercluster");
         uint64_t product = 1;
+        uint32_t n = 0;
 
         ptx_lex_next(&ps->lx);
         while (ps->lx.token.kind == PTX_T_INT || ps->lx.token.kind == PTX_T_STRING ||
                ptx_lex_at(&ps->lx, ',')) {
             if (ps->lx.token.kind == PTX_T_INT && ps->lx.token.value <= 4096 && product <= 4096)
                 product *= ps->lx.token.value;
+            if (ps->lx.token.kind == PTX_T_INT && cluster && n < 3)
+                ps->func->cluster[n++] = (uint32_t)ps->lx.token.value;
             ptx_lex_next(&ps->lx);
         }
         if (bound)
             ps->func->max_threads = (uint32_t)product;
+        for (; cluster && n < 3; n++)
+            ps->func->cluster[n] = 1;
     }
     return 0;
 }

@@ -139,6 +139,7 @@ struct ptx_func {
     uint32_t n_regs, n_params; /* numbers given out */
     uint32_t n_formals, n_returns;
     uint32_t max_threads; /* .maxntid, .reqntid; 0 none */
+    uint32_t cluster[3];  /* .reqnctapercluster; zeros: none */
     uint32_t n_stmts, cap_stmts;
     uint32_t n_labels, cap_labels;
     uint32_t n_scopes, cap_scopes;

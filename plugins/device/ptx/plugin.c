@@ -4,6 +4,7 @@
  */
 #include "launch.h"
 #include "module.h"
+#include "worker.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,6 +59,7 @@ static int choose_isa(struct ptx_isa *isa, const char *wanted)
 
     memset(isa, 0, sizeof *isa);
     ptx_fill_control(isa);
+    ptx_fill_async(isa);
 #ifdef PTX_X86_LEVELS
     const int v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                    __builtin_cpu_supports("bmi2");
@@ -82,6 +84,13 @@ static int choose_isa(struct ptx_isa *isa, const char *wanted)
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
+static uint32_t checks_of(const char *option)
+{
+    return !strcmp(option, "off")   ? PTX_CHECK_OFF
+           : !strcmp(option, "all") ? PTX_CHECK_ALL
+                                    : PTX_CHECK_SAMPLE;
+}
+
 static int32_t create(const struct rung_host *host, const struct rung_options *options,
                       struct rung_error *error, void **self)
 {
@@ -95,6 +104,8 @@ static int32_t create(const struct rung_host *host, const struct rung_options *o
     d->limits.max_lane_instructions = (uint64_t)host->opt_int(host, options, "max_instructions");
     d->limits.n_threads = (uint32_t)host->opt_int(host, options, "threads");
     d->limits.sm_count = (uint32_t)host->opt_int(host, options, "sm_count");
+    d->limits.seed = (uint64_t)host->opt_int(host, options, "order_seed");
+    d->limits.checks = checks_of(host->opt_string(host, options, "checks"));
     d->limits.max_shared = MAX_SHARED;
     d->limits.max_threads = 1024;
     snprintf(d->isa_option, sizeof d->isa_option, "%s", host->opt_string(host, options, "isa"));
@@ -148,7 +159,8 @@ static int32_t info(void *self, struct rung_call *call, struct rung_device_info 
     const uint32_t size = out->struct_size;
     struct rung_device_info filled = {
         .struct_size = size,
-        .flags = RUNG_DEVICE_EXACT_BOUNDS | RUNG_DEVICE_COUNTERS | RUNG_DEVICE_HOST_MEMORY,
+        .flags = RUNG_DEVICE_EXACT_BOUNDS | RUNG_DEVICE_COUNTERS | RUNG_DEVICE_HOST_MEMORY |
+                 (d->limits.checks ? RUNG_DEVICE_UNINITIALISED : 0),
         .name = d->name,
         .id = "ptx",
         .format = RUNG_FORMAT_PTX,
@@ -179,6 +191,8 @@ static int32_t alloc(void *self, struct rung_call *call, uint64_t bytes, uint64_
         return fail(call->error, RUNG_ENOMEM, "ptx.memory",
                     "no room for %llu bytes: %llu of %llu are in use", (unsigned long long)bytes,
                     (unsigned long long)d->memory.used, (unsigned long long)d->memory.limit);
+    if (d->limits.checks)
+        ptx_buffer_track(own(*out));
     return RUNG_OK;
 }
 
@@ -217,8 +231,10 @@ static int32_t write_buffer(void *self, struct rung_call *call, struct rung_buff
     int32_t status = check_range(call, own(b), offset, bytes);
 
     (void)self;
-    if (!status && bytes)
+    if (!status && bytes) {
         memcpy(own(b)->segment.host + offset, from, bytes);
+        ptx_buffer_written(own(b), offset, bytes, 1);
+    }
     return status;
 }
 
@@ -236,15 +252,17 @@ static int32_t read_buffer(void *self, struct rung_call *call, struct rung_buffe
 static int32_t fill(void *self, struct rung_call *call, struct rung_buffer *b, uint64_t offset,
                     uint64_t bytes, const void *pattern, uint64_t n, uint32_t written)
 {
+    const struct device *d = self;
     int32_t status = check_range(call, own(b), offset, bytes);
 
-    (void)self;
-    (void)written; /* this device keeps no record of unwritten bytes and does not claim to */
     if (!status && !n)
         return fail(call->error, RUNG_EINVAL, "ptx.fill", "a pattern of no bytes");
-    if (!status)
-        ptx_buffer_fill(own(b), offset, bytes, pattern, n);
-    return status;
+    if (status || !bytes)
+        return status;
+    ptx_buffer_fill(own(b), offset, bytes, pattern, n);
+    if (written || d->limits.checks)
+        ptx_buffer_written(own(b), offset, bytes, written != 0);
+    return RUNG_OK;
 }
 
 /* ---- Modules and launches -------------------------------------------------------------------- */
@@ -290,7 +308,7 @@ static int32_t launch(void *self, struct rung_call *call, const struct rung_laun
         return fail(call->error, RUNG_ENOTFOUND, "ptx.kernel", "the module has no kernel '%s'",
                     l->kernel->symbol);
     if (k->problem.message[0]) {
-        ptx_kernel_fault(k, fault);
+        ptx_kernel_fault(k, l->kernel->expression, fault);
         return RUNG_OK;
     }
     return ptx_launch(d->host, call, &d->memory, &d->isa, &d->limits, &k->program, l, fault);
@@ -307,7 +325,48 @@ static int32_t sync_device(void *self, struct rung_call *call, struct rung_fault
 
 /* ---- Descriptor ------------------------------------------------------------------------------ */
 
+/* All queued work has ended before the copy. The ranges may overlap. */
+static int32_t copy(void *self, struct rung_call *call, struct rung_buffer *to, uint64_t to_offset,
+                    struct rung_buffer *from, uint64_t from_offset, uint64_t bytes)
+{
+    int32_t status = check_range(call, own(to), to_offset, bytes);
+
+    (void)self;
+    if (!status)
+        status = check_range(call, own(from), from_offset, bytes);
+    if (status || !bytes)
+        return status;
+    memmove(own(to)->segment.host + to_offset, own(from)->segment.host + from_offset, bytes);
+    for (uint64_t k = 0; k < bytes; k++)
+        ptx_buffer_written(own(to), to_offset + k, 1,
+                           ptx_is_written(&own(from)->segment, from_offset + k, 1));
+    return RUNG_OK;
+}
+
+static int32_t reset(void *self, struct rung_call *call, struct rung_module *m)
+{
+    (void)self;
+    (void)call;
+    ptx_module_reset((struct ptx_module *)(void *)m);
+    return RUNG_OK;
+}
+
+static int32_t symbol(void *self, struct rung_call *call, struct rung_module *m, const char *name,
+                      struct rung_buffer **out, uint64_t *bytes)
+{
+    struct ptx_buffer *b = ptx_module_symbol((struct ptx_module *)(void *)m, name);
+
+    (void)self;
+    *out = (struct rung_buffer *)(void *)b;
+    if (!b)
+        return fail(call->error, RUNG_ENOTFOUND, "ptx.symbol",
+                    "the module has no variable '%s' of global or constant memory", name);
+    *bytes = b->segment.size;
+    return RUNG_OK;
+}
+
 static const char *const isa_values[] = {"auto", "v2", "v3", "v4", NULL};
+static const char *const checks_values[] = {"off", "sample", "all", NULL};
 
 #define OPTION(id, kind, text, u, what, low, high, ...)                                            \
     static const struct rung_option option_##id = {.struct_size = sizeof option_##id,              \
@@ -323,9 +382,8 @@ static const char *const isa_values[] = {"auto", "v2", "v3", "v4", NULL};
 OPTION(memory, RUNG_OPT_BYTES, "8GiB", "bytes", "Memory that buffers may take.", 1 << 20, 1e15,
        .flags = 0);
 OPTION(max_instructions, RUNG_OPT_INT, "60000000000", "thread instructions",
-       "PTX instructions of a launch, 32 a warp however many lanes are on; more is run.timeout.",
-       1, 1e18,
-       .flags = RUNG_OPT_ADVANCED);
+       "PTX instructions of a launch, 32 a warp however many lanes are on; more is run.timeout.", 1,
+       1e18, .flags = RUNG_OPT_ADVANCED);
 OPTION(
     threads, RUNG_OPT_INT, "1", "threads",
     "Host threads that run blocks side by side; 0: one a core. With 1, launches are deterministic.",
@@ -336,8 +394,17 @@ OPTION(isa, RUNG_OPT_ENUM, "auto", NULL,
        "Instruction-set level of the host: x86-64-v2, -v3 or -v4.", 0, 0,
        .flags = RUNG_OPT_ADVANCED, .values = isa_values);
 
+OPTION(checks, RUNG_OPT_ENUM, "sample", NULL,
+       "Blocks in which races in shared memory and values never written are looked for: none, "
+       "about eight spread over the grid, or all (several times slower).",
+       0, 0, .flags = RUNG_OPT_AFFECTS_RESULT, .values = checks_values);
+OPTION(order_seed, RUNG_OPT_INT, "0", NULL,
+       "Order in which warps and blocks have their turns; 0: by number, else one made from it.", 0,
+       1e9, .flags = RUNG_OPT_AFFECTS_RESULT | RUNG_OPT_ADVANCED);
+
 static const struct rung_option *const options[] = {
-    &option_memory, &option_max_instructions, &option_threads, &option_sm_count, &option_isa, NULL};
+    &option_memory, &option_max_instructions, &option_threads,    &option_sm_count,
+    &option_isa,    &option_checks,           &option_order_seed, NULL};
 
 static const struct rung_device_ops ops = {
     .struct_size = sizeof ops,
@@ -353,6 +420,9 @@ static const struct rung_device_ops ops = {
     .unload = unload,
     .launch = launch,
     .sync = sync_device,
+    .reset = reset,
+    .symbol = symbol,
+    .copy = copy,
 };
 
 static const struct rung_factory factory = {
@@ -366,7 +436,9 @@ static const struct rung_factory factory = {
         "access is checked "
         "against the exact bounds of its buffer; barriers that part of a warp misses, shuffles "
         "from absent lanes, "
-        "deadlocks and endless loops are reported with source line, block and thread. Counters of "
+        "deadlocks and endless loops are reported with source line, block and thread. In checked "
+        "blocks "
+        "races in shared memory and values that nothing has written are reported too. Counters of "
         "a launch feed "
         "timers that model a GPU. It measures nothing: its own speed says nothing about a GPU's.\n"
         "A kernel with an instruction that the interpreter lacks is device.unsupported, never "

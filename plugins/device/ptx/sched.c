@@ -1,5 +1,5 @@
 /*
- * sched.c - who runs: splits of a warp, warps of a block, barriers.
+ * sched.c - who runs: splits of a warp, warps of a block.
  *
  * The rule that brings lanes together again: of a warp's splits the one earliest in the program
  * runs (the program is laid out so that a join stands behind all that leads to it, loop bodies in
@@ -7,20 +7,14 @@
  * give way after a number of back-edges, so that lanes that wait for each other's stores get on.
  */
 #include "counters.h"
-#include "exec.h"
+#include "sched_int.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define FUEL 4096           /* back-edges of a turn */
 #define LOOK_EVERY 8000000u /* lane instructions between looks at the clock */
 
 /* ---- Splits ---------------------------------------------------------------------------------- */
-
-static void drop_split(struct ptx_warp *w, uint32_t i)
-{
-    w->split[i] = w->split[--w->n_splits];
-}
 
 const struct ptx_insn *ptx_diverge(struct ptx_warp *w, const struct ptx_insn *in, uint32_t taken)
 {
@@ -59,19 +53,19 @@ static void merge_splits(struct ptx_warp *w)
     for (uint32_t i = 0; i < w->n_splits; i++) {
         struct ptx_split *s = &w->split[i];
 
-        if (s->state == PTX_AT_BARRIER)
+        if (ptx_has_arrived(s))
             continue;
         for (uint32_t k = i + 1; k < w->n_splits;) {
             const struct ptx_split *o = &w->split[k];
 
-            if (o->state == PTX_AT_BARRIER || o->pc != s->pc) {
+            if (ptx_has_arrived(o) || o->pc != s->pc) {
                 k++;
                 continue;
             }
             s->mask |= o->mask;
             s->turn |= o->turn;
             s->state = PTX_RUNS; /* the instruction is tried again with more lanes */
-            drop_split(w, k);
+            ptx_drop_split(w, k);
         }
         if (s->state == PTX_AT_WARP && !(s->members & w->live & ~s->mask))
             s->state = PTX_RUNS;
@@ -108,7 +102,7 @@ static uint32_t stop_of(const struct ptx_warp *w)
     uint32_t stop = w->x->program->n_code;
 
     for (uint32_t i = 0; i < w->n_splits; i++) {
-        if (i == w->current || w->split[i].state == PTX_AT_BARRIER)
+        if (i == w->current || ptx_has_arrived(&w->split[i]))
             continue;
         if (w->split[i].pc <= now->pc)
             return 0;
@@ -166,13 +160,78 @@ static const struct ptx_insn *run_counted(struct ptx_warp *w, const struct ptx_i
     return in;
 }
 
+static const struct ptx_insn *run_checked(struct ptx_warp *w, const struct ptx_insn *in,
+                                          const struct ptx_insn *stop)
+{
+    const ptx_handler *table = w->mask == PTX_ALL ? w->x->isa->full : w->x->isa->masked;
+
+    do {
+        if (!ptx_shadow_step(w, in))
+            return NULL;
+        in = table[in->op](w, in);
+    } while (in && in < stop);
+    return in;
+}
+
+/* The bytes that a store or atomic of the running lanes touches, in a number. */
+static uint64_t touched(struct ptx_warp *w, const struct ptx_insn *in)
+{
+    const uint32_t class = ptx_ops[in->op].class, k = class == PTX_C_STORE ? 0 : 1;
+    const uint64_t *a = (const uint64_t *)(const void *)(w->frame + in->r[k]);
+    const uint32_t bytes = ptx_element_bytes(in) * ptx_element_count(in);
+    uint64_t hash = 1;
+
+    for (uint32_t left = w->mask; left; left &= left - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(left);
+        const uint64_t window = in->space == PTX_SHARED  ? PTX_SHARED_WINDOW
+                                : in->space == PTX_LOCAL ? PTX_LOCAL_WINDOW
+                                                         : 0;
+        const uint8_t *at = ptx_resolve(w, i, a[i] + (uint64_t)in->imm + window, bytes, 0);
+
+        for (uint32_t b = 0; at && b < bytes; b++)
+            hash = (hash ^ at[b]) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+/* Counts what changes memory; used for a while to prove that a loop has no end. */
+static const struct ptx_insn *run_watched(struct ptx_warp *w, const struct ptx_insn *in,
+                                          const struct ptx_insn *stop)
+{
+    const ptx_handler *table = w->mask == PTX_ALL ? w->x->isa->full : w->x->isa->masked;
+
+    do {
+        const struct ptx_insn *now = in;
+        const uint32_t class = ptx_ops[in->op].class;
+        const int writes = (class == PTX_C_STORE || class == PTX_C_ATOMIC);
+        const uint64_t before = writes ? touched(w, in) : 0;
+
+        in = table[in->op](w, in);
+        w->x->changes += now->op == PTX_OP_tile_store || now->op == PTX_OP_cp_async_wait ||
+                         (writes && touched(w, now) != before);
+    } while (in && in < stop);
+    return in;
+}
+
+typedef const struct ptx_insn *(*run_function)(struct ptx_warp *, const struct ptx_insn *,
+                                               const struct ptx_insn *);
+
+static run_function how_to_run(const struct ptx_exec *x)
+{
+    return x->watches    ? run_watched
+           : x->counting ? run_counted
+           : x->shadow   ? run_checked
+                         : run_straight;
+}
+
 /* Runs a warp until it waits, ends (reason NEXT), used up its turn (YIELD) or failed (FAULT). */
 static uint32_t run_warp(struct ptx_warp *w)
 {
     struct ptx_exec *x = w->x;
+    const run_function run = how_to_run(x);
     int chosen;
 
-    x->fuel = FUEL;
+    x->fuel = x->turn_fuel;
     while (w->n_splits && (chosen = pick_split(w)) >= 0) {
         struct ptx_split *s = &w->split[chosen];
         const struct ptx_insn *in = x->code + s->pc;
@@ -181,7 +240,7 @@ static uint32_t run_warp(struct ptx_warp *w)
         w->base = in->count - (in->flags & PTX_F_WEIGHT);
         set_mask(w, s->mask);
         x->reason = PTX_NEXT;
-        in = (x->counting ? run_counted : run_straight)(w, in, x->code + stop_of(w));
+        in = run(w, in, x->code + stop_of(w));
         if (in) {
             ptx_account(w, in->count - (in->flags & PTX_F_WEIGHT));
             s->pc = (uint32_t)(in - x->code);
@@ -195,161 +254,6 @@ static uint32_t run_warp(struct ptx_warp *w)
     return PTX_NEXT;
 }
 
-/* ---- Barriers -------------------------------------------------------------------------------- */
-
-static void complete(struct ptx_exec *x, uint32_t number)
-{
-    struct ptx_barrier *b = &x->barriers[number];
-
-    for (uint32_t k = 0; k < x->n_warps; k++)
-        for (uint32_t i = 0; i < x->warps[k].n_splits; i++) {
-            struct ptx_split *s = &x->warps[k].split[i];
-
-            if (s->state == PTX_AT_BARRIER && s->barrier == number)
-                s->state = PTX_RUNS;
-        }
-    *b = (struct ptx_barrier){.last_popc = b->popc, .last_all = b->all, .last_any = b->any};
-    b->all = 1;
-}
-
-static void complete_if_full(struct ptx_exec *x, uint32_t number)
-{
-    struct ptx_barrier *b = &x->barriers[number];
-
-    if (b->arrived && b->arrived >= (b->expected ? b->expected : x->n_live))
-        complete(x, number);
-}
-
-const struct ptx_insn *ptx_arrive(struct ptx_warp *w, const struct ptx_insn *in, uint32_t predicate,
-                                  int waits)
-{
-    struct ptx_exec *x = w->x;
-    const uint32_t first = (uint32_t)__builtin_ctz(w->mask), k = ptx_ops[in->op].defs.n;
-    const uint32_t number = ((const uint32_t *)(const void *)(w->frame + in->r[k]))[first];
-    const uint32_t count = ((const uint32_t *)(const void *)(w->frame + in->r[k + 1]))[first];
-    struct ptx_split *now = &w->split[w->current];
-
-    if (number >= PTX_N_BARRIERS)
-        return ptx_fault(w, in, first, "run.crash", 0, "barrier number %u is above 15", number);
-    if ((in->flags & PTX_F_ALIGNED) && ptx_gather(w, in, w->live) != in)
-        return NULL;
-    struct ptx_barrier *b = &x->barriers[number];
-    b->expected = count;
-    b->arrived += count && w->mask == w->live ? PTX_LANES : (uint32_t)__builtin_popcount(w->mask);
-    b->popc += (uint32_t)__builtin_popcount(predicate & w->mask);
-    b->all &= (predicate & w->mask) == w->mask;
-    b->any |= (predicate & w->mask) != 0;
-    if (!waits) {
-        complete_if_full(x, number);
-        return in + 1;
-    }
-    ptx_account(w, in->count);
-    now->state = PTX_AT_BARRIER;
-    now->barrier = (uint8_t)number;
-    now->pc = (uint32_t)(in - x->code) + 1;
-    now->turn = 0;
-    x->reason = PTX_RESCHEDULE;
-    complete_if_full(x, number);
-    return NULL;
-}
-
-const struct ptx_insn *ptx_exit(struct ptx_warp *w, const struct ptx_insn *in)
-{
-    struct ptx_exec *x = w->x;
-
-    ptx_account(w, in->count);
-    w->live &= ~w->mask;
-    x->n_live -= (uint32_t)__builtin_popcount(w->mask);
-    drop_split(w, w->current);
-    x->reason = PTX_RESCHEDULE;
-    if (x->n_live)
-        for (uint32_t k = 0; k < PTX_N_BARRIERS; k++)
-            if (x->barriers[k].arrived && !x->barriers[k].expected)
-                complete_if_full(x, k);
-    return NULL;
-}
-
-/* ---- When nothing moves ---------------------------------------------------------------------- */
-
-/* Lanes at bar.warp.sync may stand at different ones; returns whether some were let go. */
-static int release_warp_sync(struct ptx_warp *w)
-{
-    uint32_t here = 0, wanted = 0;
-
-    for (uint32_t i = 0; i < w->n_splits; i++) {
-        const struct ptx_split *s = &w->split[i];
-
-        if (s->state == PTX_AT_WARP && w->x->code[s->pc].op == PTX_OP_warp_sync) {
-            here |= s->mask;
-            wanted |= s->members;
-        }
-    }
-    if (!here || (wanted & w->live & ~here))
-        return 0;
-    for (uint32_t i = 0; i < w->n_splits; i++) {
-        struct ptx_split *s = &w->split[i];
-
-        if (s->state == PTX_AT_WARP && w->x->code[s->pc].op == PTX_OP_warp_sync) {
-            s->state = PTX_RUNS;
-            s->pc++;
-        }
-    }
-    return 1;
-}
-
-/* A warp with lanes that wait for other lanes of it, which stand elsewhere: says so. */
-static int blame_warp(struct ptx_warp *w)
-{
-    const struct ptx_split *waits = NULL, *other = NULL;
-
-    for (uint32_t i = 0; i < w->n_splits; i++)
-        if (w->split[i].state == PTX_AT_WARP)
-            waits = &w->split[i];
-    if (!waits)
-        return 0;
-    for (uint32_t i = 0; i < w->n_splits; i++)
-        if (&w->split[i] != waits && (w->split[i].mask & waits->members))
-            other = &w->split[i];
-    const struct ptx_insn *in = &w->x->code[waits->pc];
-    uint32_t there = other ? other->pc - (other->state == PTX_AT_BARRIER) : waits->pc;
-    uint32_t lane = (uint32_t)__builtin_ctz(waits->mask), line = w->x->code[there].line;
-    int barrier = ptx_ops[in->op].class == PTX_C_BARRIER && in->op != PTX_OP_warp_sync;
-
-    if (barrier)
-        ptx_fault(w, in, lane, "sync.divergent_barrier", 0,
-                  "a barrier (__syncthreads) is reached by only some threads of a warp (lanes "
-                  "0x%08x); others "
-                  "(lanes 0x%08x) wait at line %u and never come here; all threads must reach the "
-                  "same barrier",
-                  waits->mask, other ? other->mask : 0, line);
-    else
-        ptx_fault(w, in, lane, "sync.inactive_lane", 0,
-                  "a warp-wide operation (shuffle, vote, __syncwarp) names lanes 0x%08x, but only "
-                  "0x%08x came to it; "
-                  "lanes 0x%08x wait at line %u",
-                  waits->members, waits->mask, other ? other->mask : 0, line);
-    return 1;
-}
-
-/* All threads that live wait at barriers that can't complete. */
-static void blame_block(struct ptx_exec *x)
-{
-    for (uint32_t k = 0; k < x->n_warps; k++) {
-        struct ptx_warp *w = &x->warps[k];
-
-        for (uint32_t i = 0; i < w->n_splits; i++) {
-            const struct ptx_split *s = &w->split[i];
-            const struct ptx_barrier *b = &x->barriers[s->barrier];
-
-            ptx_fault(
-                w, &x->code[s->pc - 1], (uint32_t)__builtin_ctz(s->mask), "sync.deadlock", 0,
-                "all threads wait: barrier %u has %u of %u threads, and the others wait elsewhere",
-                s->barrier, b->arrived, b->expected ? b->expected : x->n_live);
-            return;
-        }
-    }
-}
-
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
 static int over_budget(struct ptx_exec *x, struct ptx_warp *w)
@@ -361,7 +265,8 @@ static int over_budget(struct ptx_exec *x, struct ptx_warp *w)
     if (x->lane_instructions > x->max_lane_instructions) {
         ptx_fault(
             w, &in, lane, "run.timeout", 0,
-            "the kernel ran %llu thread instructions, the limit, without an end; the last loop",
+            "the kernel ran %llu thread instructions, the limit, without an end; this is the loop "
+            "that it ran last",
             (unsigned long long)x->lane_instructions);
         return 1;
     }
@@ -370,11 +275,11 @@ static int over_budget(struct ptx_exec *x, struct ptx_warp *w)
     x->next_look = x->lane_instructions + LOOK_EVERY;
     if (call->deadline_ns && x->host->now_ns(x->host) > call->deadline_ns) {
         ptx_fault(w, &in, lane, "run.timeout", 0,
-                  "the time for this launch is over; the last loop");
+                  "the time for this launch is over; this is the loop that it ran last");
         return 1;
     }
     if (call->cancel && x->host->is_cancelled(x->host, call->cancel)) {
-        ptx_fault(w, &in, lane, "run.timeout", 0, "cancelled; the last loop");
+        ptx_fault(w, &in, lane, "run.timeout", 0, "cancelled; this is the loop that it ran last");
         return 1;
     }
     return 0;
@@ -388,15 +293,18 @@ static void start_warp(struct ptx_warp *w)
     w->live = lanes;
     w->n_splits = 1;
     w->split[0] = (struct ptx_split){.mask = lanes};
+    w->n_async = 0;
+    memset(w->committed, 0, sizeof w->committed);
 }
 
-/* One round over the warps. Returns how many moved, or -1 on a fault. */
-static int run_round(struct ptx_exec *x)
+/* One round over the warps. Returns how many moved, or -1 on a fault; *spun: of these ran out of
+ * fuel. */
+static int run_round(struct ptx_exec *x, int *spun)
 {
     int moved = 0;
 
     for (uint32_t k = 0; k < x->n_warps; k++) {
-        struct ptx_warp *w = &x->warps[k];
+        struct ptx_warp *w = &x->warps[x->order[k]];
         uint64_t before = x->lane_instructions;
 
         if (!w->n_splits)
@@ -405,11 +313,12 @@ static int run_round(struct ptx_exec *x)
         if (reason == PTX_FAULT || over_budget(x, w))
             return -1;
         moved += reason == PTX_YIELD || x->lane_instructions != before;
+        *spun += reason == PTX_YIELD;
     }
     return moved;
 }
 
-int ptx_run_block(struct ptx_exec *x)
+void ptx_block_start(struct ptx_exec *x)
 {
     x->n_live = x->n_threads;
     memset(x->barriers, 0, sizeof x->barriers);
@@ -417,24 +326,26 @@ int ptx_run_block(struct ptx_exec *x)
         x->barriers[k].all = 1;
     for (uint32_t k = 0; k < x->n_warps; k++)
         start_warp(&x->warps[k]);
+}
+
+int ptx_block_turn(struct ptx_exec *x, uint32_t rounds)
+{
+    uint32_t used = 0;
+
     while (x->n_live) {
-        int moved = run_round(x);
+        int spun = 0, moved = run_round(x, &spun);
 
         if (moved < 0)
-            return -1;
+            return PTX_BLOCK_FAULT;
+        if (x->n_live && spun && ++used >= rounds)
+            return PTX_BLOCK_SPINS;
         if (moved || !x->n_live)
             continue;
-        for (uint32_t k = 0; k < x->n_warps; k++)
-            moved += release_warp_sync(&x->warps[k]);
-        if (moved)
-            continue;
-        for (uint32_t k = 0; k < x->n_warps; k++)
-            if (blame_warp(&x->warps[k]))
-                return -1;
-        blame_block(x);
-        return -1;
+        int state = ptx_unstick(x);
+        if (state != PTX_BLOCK_SPINS)
+            return state;
     }
     if (x->counting)
         ptx_count_block(x->counting);
-    return 0;
+    return PTX_BLOCK_ENDED;
 }

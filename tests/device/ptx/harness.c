@@ -129,12 +129,21 @@ void px_close(struct px *px)
 
 struct rung_buffer *px_buffer(struct px *px, const char *label, const void *from, size_t n)
 {
+    struct rung_buffer *b = px_buffer_unwritten(px, label, n);
+    const uint8_t zero = 0;
+
+    if (from ? px->ops->write(px->self, &px->call, b, 0, from, n)
+             : px->ops->fill(px->self, &px->call, b, 0, n, &zero, 1, 1))
+        die("write", px->error.message);
+    return b;
+}
+
+struct rung_buffer *px_buffer_unwritten(struct px *px, const char *label, size_t n)
+{
     struct rung_buffer *b = NULL;
 
     if (px->ops->alloc(px->self, &px->call, n, 256, label, &b))
         die("alloc", px->error.message);
-    if (from && px->ops->write(px->self, &px->call, b, 0, from, n))
-        die("write", px->error.message);
     return b;
 }
 
@@ -183,8 +192,10 @@ static struct rung_dim3 at_least_one(struct rung_dim3 d)
 
 const char *px_launch(struct px *px, struct rung_module *m, const struct px_launch *l)
 {
-    struct rung_kernel kernel = {
-        .struct_size = sizeof kernel, .symbol = l->kernel, .param_bytes = l->param_bytes};
+    struct rung_kernel kernel = {.struct_size = sizeof kernel,
+                                 .symbol = l->kernel,
+                                 .expression = l->expression,
+                                 .param_bytes = l->param_bytes};
     struct rung_launch launch = {.struct_size = sizeof launch,
                                  .shared_bytes = l->shared,
                                  .module = m,
@@ -195,7 +206,9 @@ const char *px_launch(struct px *px, struct rung_module *m, const struct px_laun
                                  .param_bytes = l->param_bytes,
                                  .sample_blocks = l->sample,
                                  .max_lane_instructions = l->max_instructions,
-                                 .counters = l->counters};
+                                 .counters = l->counters,
+                                 .cluster = l->cluster,
+                                 .flags = l->flags};
 
     px->fault = (struct rung_fault){.struct_size = sizeof px->fault};
     if (l->counters)

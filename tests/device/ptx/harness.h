@@ -33,6 +33,8 @@ void px_close(struct px *px);
 
 /* Buffer of n bytes with a copy of `from`, or zeros when it is NULL. */
 struct rung_buffer *px_buffer(struct px *px, const char *label, const void *from, size_t n);
+/* The same with nothing in it. */
+struct rung_buffer *px_buffer_unwritten(struct px *px, const char *label, size_t n);
 uint64_t px_address(struct px *px, struct rung_buffer *buffer);
 void *px_map(struct px *px, struct rung_buffer *buffer);
 void px_free(struct px *px, struct rung_buffer *buffer);
@@ -43,12 +45,15 @@ void px_unload(struct px *px, struct rung_module *module);
 
 struct px_launch {
     const char *kernel;
+    const char *expression;       /* what a plan calls it; may be NULL */
     struct rung_dim3 grid, block; /* zeros count as 1 */
     uint32_t shared;
     const void *params;
     uint32_t param_bytes;
     uint32_t sample;
     uint64_t max_instructions;
+    struct rung_dim3 cluster; /* zeros: as the code says */
+    uint32_t flags;
     struct rung_counters *counters;
 };
 

@@ -54,8 +54,24 @@ static void one_element_past_the_end(void **state)
     assert_string_equal(px->fault.kernel, "k");
     assert_says(px, "global store of 4 bytes");
     assert_says(px, "0 bytes past the end of 'x' (128 bytes at 0x");
-    assert_says(px, "line 3, block (0,0,0), thread (31,0,0)");
+    assert_says(px, "), block (0,0,0), thread (31,0,0)");
+    if (strstr(px->fault.message, "line"))
+        fail_msg("the line stands twice: %s", px->fault.message);
     px_free(px, x);
+}
+
+/* A kernel goes by the name that the plan has for it. */
+static void names_as_asked(void **state)
+{
+    struct px *px = *state;
+    struct px_launch l = WARP;
+
+    l.expression = "scale<4>";
+    assert_string_equal(run_snippet(px, "trap;\n", NULL, NULL, 0, l), "run.crash");
+    assert_string_equal(px->fault.kernel, "scale<4>");
+    l.block.x = 2000;
+    assert_string_equal(run_snippet(px, "", NULL, NULL, 0, l), "launch.error");
+    assert_string_equal(px->fault.kernel, "scale<4>");
 }
 
 static void before_the_start(void **state)
@@ -237,7 +253,7 @@ static void endless_loops(void **state)
     assert_string_equal(run_snippet(px, "\nA:\nadd.u32 %r3, %r3, 1;\nbra A;\n", NULL, NULL, 0, few),
                         "run.timeout");
     assert_int_equal(px->fault.line, 4);
-    /* A block that waits for the next one never sees it. */
+    /* A block that waits for the next one gets its flag: that one is started beside it. */
     struct rung_buffer *x = px_buffer(px, "flag", NULL, 4);
     few.grid.x = 2;
     assert_string_equal(
@@ -246,7 +262,18 @@ static void endless_loops(void **state)
             "mov.u32 %r3, %ctaid.x;\nsetp.eq.u32 %p1, %r3, 1;\n@%p1 st.global.u32 [%x1], 1;\nA:\n"
             "ld.volatile.global.u32 %r4, [%x1];\nsetp.eq.u32 %p2, %r4, 0;\n@%p2 bra A;\n",
             x, NULL, 0, few),
-        "run.timeout");
+        "");
+    /* One that waits for a flag that nobody sets: found out long before the limit. */
+    const uint64_t start = px_now();
+    few.max_instructions = 0;
+    assert_string_equal(run_snippet(px,
+                                    "A:\nld.volatile.global.u32 %r4, [%x1];\nsetp.ne.u32 %p2, "
+                                    "%r4, 7;\n@%p2 bra A;\n",
+                                    x, NULL, 0, few),
+                        "run.timeout");
+    assert_says(px, "the loop has no end");
+    assert_int_equal(px->fault.line, 4);
+    assert_true(px_now() - start < 20000000000u);
     px->call.deadline_ns = px_now() + 50000000;
     few.max_instructions = 0;
     assert_string_equal(run_snippet(px, "A:\nbra A;\n", NULL, NULL, 0, few), "run.timeout");
@@ -302,6 +329,9 @@ static void unsupported_is_per_kernel(void **state)
     l.kernel = "bad";
     assert_string_equal(px_launch(px, m, &l), "device.unsupported");
     assert_string_equal(px->fault.kernel, "bad");
+    l.expression = "ns::bad<1>";
+    assert_string_equal(px_launch(px, m, &l), "device.unsupported");
+    assert_string_equal(px->fault.kernel, "ns::bad<1>");
     l.kernel = "missing";
     assert_string_equal(px_launch(px, m, &l), "status 3");
     px_unload(px, m);
@@ -382,6 +412,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_element_past_the_end),
+        cmocka_unit_test(names_as_asked),
         cmocka_unit_test(before_the_start),
         cmocka_unit_test(vector_over_the_end),
         cmocka_unit_test(misaligned),

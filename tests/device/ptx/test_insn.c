@@ -155,6 +155,7 @@ static int64_t dot(uint64_t a, uint64_t b, int sa, int sb)
         fesetround(FE_TONEAREST);                                                                  \
         return r;                                                                                  \
     }
+#define COMMA ,
 #define TWO volatile float x, volatile float y
 #define THREE TWO, volatile float z
 DIRECTED(dir_add, float, TWO, x + y)
@@ -164,6 +165,11 @@ DIRECTED(dir_fma, float, THREE, fmaf(x, y, z))
 DIRECTED(dir_sqrt, float, volatile float x, sqrtf(x))
 DIRECTED(dir_int, float, volatile int64_t x, (float)x)
 DIRECTED(dir_narrow, float, volatile double x, (float)x)
+DIRECTED(dir_unsigned, float, volatile uint64_t x, (float)x)
+DIRECTED(dir_wide, double, volatile int64_t x, (double)x)
+DIRECTED(dir_sub_d, double, volatile double x COMMA volatile double y, x - y)
+DIRECTED(dir_div_d, double, volatile double x COMMA volatile double y, x / y)
+DIRECTED(dir_sqrt_d, double, volatile double x, sqrt(x))
 
 static float half(uint64_t h)
 {
@@ -206,6 +212,52 @@ static float bf16(uint64_t h)
 static uint64_t to_bf16(double v)
 {
     return narrow(v, 7, -126, 127, 0x7f80);
+}
+
+/* Directed, 'u'p or 'd'own: a step from the nearest 16-bit value, which back() turns into a number.
+ */
+static uint64_t dir_16(double v, char mode, uint64_t (*nearest)(double), float (*back)(uint64_t))
+{
+    uint64_t h = nearest(v);
+    double got = back(h);
+
+    if (v != v || got == v)
+        return h;
+    if (mode == 'u' && got < v)
+        return h == 0x8000 ? 1 : h & 0x8000 ? h - 1 : h + 1;
+    if (mode == 'd' && got > v)
+        return h == 0 ? 0x8001 : h & 0x8000 ? h + 1 : h - 1;
+    return h;
+}
+
+/* An 8-bit float: e4m3 (3 bits of mantissa, bias 7) or e5m2 (2, 15). */
+static double fp8(uint64_t v, int digits, int bias)
+{
+    const int exponent = (int)((v & 127) >> digits), fraction = (int)(v & ((1u << digits) - 1));
+    const double part = ldexp(fraction, -digits);
+    const double m = exponent ? ldexp(1 + part, exponent - bias) : ldexp(part, 1 - bias);
+
+    if ((v & 127) == 127 && digits == 3)
+        return NAN;
+    return v & 128 ? -m : m;
+}
+
+/* The nearest of all finite codes, the even one of two. */
+static uint64_t to_fp8(float x, int digits, int bias, uint64_t last)
+{
+    const double a = fmin(fabs((double)x), fp8(last, digits, bias));
+    uint64_t best = 0;
+
+    if (x != x)
+        return 127;
+    for (uint64_t k = 1; k <= last; k++) {
+        const double here = fabs(a - fp8(k, digits, bias));
+        const double there = fabs(a - fp8(best, digits, bias));
+
+        if (here < there || (here == there && !(k & 1)))
+            best = k;
+    }
+    return best | (signbit(x) ? 128 : 0);
 }
 
 /* The sum rounded to odd in f64: fit for one more rounding to a half. */
@@ -407,10 +459,16 @@ static int agrees(char kind, int width, uint64_t got, uint64_t want)
     switch (kind) {
     case 'f':
     case 'u':
+    case 't':
+    case 'l':
         if (F(got) != F(got) || F(want) != F(want))
             return F(got) != F(got) && F(want) != F(want);
         if (kind == 'u')
             return llabs(ordered(got) - ordered(want)) <= 2;
+        if (kind == 't')
+            return fabsf(F(got) - F(want)) <= 0x1p-11f * fabsf(F(want));
+        if (kind == 'l' && got != want)
+            return fabsf(F(got) - F(want)) <= 0x1p-22f * fmaxf(fabsf(F(want)), 1.0f);
         return got == want;
     case 'd':
         return (D(got) != D(got) && D(want) != D(want)) || got == want;
