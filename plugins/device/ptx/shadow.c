@@ -129,14 +129,19 @@ struct ptx_place ptx_place_of(const struct ptx_warp *w, const struct ptx_insn *i
     return p;
 }
 
+/*
+ * A register has one state for all its bytes. One that holds some written byte counts as written: a
+ * pair of halves at the end of an odd row must not be called garbage for the half that nobody uses.
+ */
 static int never_written(const struct ptx_place *p, uint32_t bytes)
 {
-    if (p->kind == PTX_IN_GLOBAL)
-        return !ptx_is_written(p->segment, p->offset, bytes);
-    for (uint32_t k = 0; p->kind != PTX_NOWHERE && k < bytes; k++)
-        if (p->state[k] != PTX_WRITTEN)
-            return 1;
-    return 0;
+    if (p->kind == PTX_NOWHERE)
+        return 0;
+    for (uint32_t k = 0; k < bytes; k++)
+        if (p->kind == PTX_IN_GLOBAL ? ptx_is_written(p->segment, p->offset + k, 1)
+                                     : p->state[k] == PTX_WRITTEN)
+            return 0;
+    return 1;
 }
 
 static void set_written(const struct ptx_place *p, uint32_t bytes, int written)

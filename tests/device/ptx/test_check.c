@@ -210,6 +210,13 @@ static void unused_garbage(void **state)
                            "st.global.u32 [%x3], %r3;\n",
                     out, NULL, 0, threads(32)),
         "");
+    /* Half of a word is written, and only that half is used. */
+    assert_string_equal(
+        run_snippet(px,
+                    PLACES "st.shared.u16 [%x4], %r2;\nld.shared.u32 %r3, [%x4];\n"
+                           "and.b32 %r3, %r3, 65535;\nst.global.u32 [%x3], %r3;\n",
+                    out, NULL, 0, threads(32)),
+        "");
     /* Half of the lanes hold garbage, and the others read only theirs. */
     assert_string_equal(
         run_snippet(px,
