@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t signals;
@@ -38,9 +39,12 @@ static void *watch_signals(void *ctx)
     return NULL;
 }
 
-static int exit_status(int32_t status)
+static int exit_status(const struct rung_error *err)
 {
-    switch (status) {
+    /* No key, no money left at the provider: the environment, not the pipeline. */
+    if (strcmp(err->symbol, "llm.key") == 0 || strcmp(err->symbol, "llm.quota") == 0)
+        return 3;
+    switch (err->code) {
     case RUNG_OK:
         return 0;
     case RUNG_ECONFIG:
@@ -93,7 +97,7 @@ static int run(struct engine *e)
         pthread_join(watcher, NULL);
     if (signals)
         return 130;
-    return status ? exit_status(status) : code;
+    return status ? exit_status(&err) : code;
 }
 
 int rung_run_main(const struct rung_run_options *options)

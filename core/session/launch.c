@@ -218,7 +218,7 @@ static const char *prepare_launch(struct run *run, const struct rung_resolved_st
                                         .block = step->block,
                                         .registers = k->registers,
                                         .spill_bytes = k->spill_bytes};
-    return k->symbol;
+    return k->expression;
 }
 
 int32_t launch_prepare(struct run *run, struct rung_call *call, const struct ready **out)

@@ -32,11 +32,19 @@ static int teardown(void **state)
     return 0;
 }
 
+/* What the conversation has besides the reply; none unless a test sets it. */
+static uint32_t reply_flags;
+static const struct rung_bundle *reply_parent, *reply_base;
+
 static struct rung_reply_result read_n(const char *reply, size_t n)
 {
     struct rung_reply_result r = {.struct_size = sizeof(r)};
-    struct rung_reply_request req = {
-        .struct_size = sizeof(req), .task = harness_task(), .reply = {reply, n}};
+    struct rung_reply_request req = {.struct_size = sizeof(req),
+                                     .flags = reply_flags,
+                                     .task = harness_task(),
+                                     .reply = {reply, n},
+                                     .parent = reply_parent,
+                                     .base = reply_base};
     int32_t status;
     harness_reset(&h);
     RUNG_INVOKE(status, h.instance, struct rung_codegen_ops, read_reply, &h.call, &req, &r);
@@ -44,7 +52,8 @@ static struct rung_reply_result read_n(const char *reply, size_t n)
         fail_msg("%d: %s", status, h.error.message);
     assert_non_null(r.message.ptr);
     assert_non_null(r.note.ptr);
-    assert_true((r.code[0] == '\0') == (r.bundle != NULL));
+    assert_true(r.code[0] == '\0' || !strcmp(r.code, "plan.error") ? true : r.bundle == NULL);
+    assert_true(r.code[0] != '\0' || r.bundle != NULL);
     assert_true((r.code[0] == '\0') == (r.plan != NULL));
     assert_true((r.code[0] == '\0') == (r.message.len == 0));
     return r;
@@ -132,6 +141,20 @@ static void parts_are_joined(void **state)
     assert_int_equal(r.plan->n_steps, 2);
 }
 
+static void helpers_in_blocks_of_their_own_are_joined(void **state)
+{
+    (void)state;
+#define HELPER "__device__ float twice(float v)\n{\n    return 2 * v;\n}\n"
+#define USER                                                                                       \
+    "//@ launch u grid=(rows) block=(1) args=(x, y)\n"                                             \
+    "__global__ void u(const float *x, float *y)\n{\n    y[blockIdx.x] = twice(x[0]);\n}\n"
+    good("First a helper:\n" FENCE("cuda", HELPER) "then\n" FENCE("cuda", USER), HELPER "\n" USER);
+    good(FENCE("cuda", "__device__ float unused(float v)\n{\n    return v;\n}\n")
+             FENCE("cuda", HELPER USER),
+         HELPER USER);
+    good("````markdown\n# Answer\n\n" FENCE("cuda", LAUNCH KERNEL) "````\n", LAUNCH KERNEL);
+}
+
 static void named_files_stay_files(void **state)
 {
     (void)state;
@@ -182,7 +205,7 @@ static void code_without_fences(void **state)
     support_contains(r.note.ptr, "whole reply as code");
     good("#include <cuda_fp16.h>\n\n" LAUNCH "\n" KERNEL,
          "#include <cuda_fp16.h>\n\n" LAUNCH "\n" KERNEL);
-    bad("Here is the code:\n\n" KERNEL, "reply.none", "not in a fenced block");
+    good("Here is the code:\n\n" LAUNCH KERNEL "\nIt scales every row.\n", LAUNCH KERNEL);
 }
 
 static void replies_without_code(void **state)
@@ -194,7 +217,8 @@ static void replies_without_code(void **state)
     bad("Use `__global__` functions.", "reply.none", "fenced block");
     bad(FENCE("cuda", "__device__ int x;\n"), "reply.none", "No code block");
     bad(FENCE("", LAUNCH), "reply.none", "no __global__ function");
-    bad(FENCE("python", "src = '''\n" KERNEL "'''\n"), "reply.none", "another language");
+    bad(FENCE("python", "import triton\n@triton.jit\ndef k(x):\n    pass  # no __global__\n"),
+        "reply.none", "another language");
     bad(FENCE("cuda", "// __global__ void k() {}\n/* __global__ void l() {} */\nconst char *s = "
                       "\"__global__ void m() {}\";\n"),
         "reply.none", "No code block");
@@ -214,19 +238,122 @@ static void thoughts_are_skipped(void **state)
     bad("<think>\nHmm. " FENCE("cuda", LAUNCH KERNEL) "but wait", "reply.truncated", "thoughts");
 }
 
+#define OPEN_KERNEL                                                                                \
+    "__global__ void open_kernel(const float *x, float *y, int stage, float *spill)\n"             \
+    "{\n    y[blockIdx.x] = x[stage] + spill[0];\n}\n"
+
 static void missing_plan_lines_are_asked_for(void **state)
 {
     (void)state;
     struct rung_reply_result r =
-        bad(FENCE("cuda", KERNEL), "plan.error",
-            "//@ launch scaled grid=(...) block=(256) args=(x, y, cols, scale)");
+        bad(FENCE("cuda", OPEN_KERNEL), "plan.error",
+            "//@ launch open_kernel grid=(...) block=(256) args=(x, y, <stage>, <spill>)");
     support_contains(r.message.ptr, "rows, cols, scale, sm_count");
+    support_contains(r.message.ptr, "Send only the plan lines");
+    support_contains(r.message.ptr, "what `stage` of `open_kernel` stands for");
+    assert_non_null(r.bundle);
+    assert_string_equal(r.bundle->files[0].text.ptr, OPEN_KERNEL);
     bad(FENCE("cuda", "template <int A>\n__global__ void __launch_bounds__(A, 2)\nother(const "
                       "float *__restrict__ x, int n = 3, "
                       "float (*f)[4]) {}\n"),
         "plan.error", "//@ launch other<...> grid=(...) block=(256) args=(x, <n>, <f>)");
     bad(FENCE("cuda", KERNEL "int main() { scaled<<<1, 2>>>(0, 0, 0, 0); }\n"), "plan.error",
-        "host code is not run");
+        "`scaled` is given no memory");
+}
+
+static void plan_lines_alone_join_the_earlier_code(void **state)
+{
+    (void)state;
+    static const struct rung_file file = {.struct_size = sizeof(file),
+                                          .path = "earlier.cu",
+                                          .text = {OPEN_KERNEL, sizeof(OPEN_KERNEL) - 1}};
+    static const struct rung_bundle earlier = {
+        .struct_size = sizeof(earlier), .n_files = 1, .language = "cuda", .files = &file};
+#define ITS_PLAN                                                                                   \
+    "//@ temp part f32 [cols]\n"                                                                   \
+    "//@ launch open_kernel grid=(rows) block=(32) args=(x, y, 0, part)\n"
+    reply_flags = RUNG_REPLY_PLAN_ONLY;
+    reply_base = &earlier;
+    struct rung_reply_result r = good("The plan:\n" FENCE("", ITS_PLAN), ITS_PLAN OPEN_KERNEL);
+    assert_string_equal(r.bundle->files[0].path, "earlier.cu");
+    good(ITS_PLAN, ITS_PLAN OPEN_KERNEL);
+    /* A whole candidate is fine too, and nothing at all is asked for again with the code kept. */
+    good(FENCE("cuda", LAUNCH KERNEL), LAUNCH KERNEL);
+    r = read_text(FENCE("cuda", "dim3 g(rows);\nopen_kernel<<<g, 64>>>(x, y, 1, x);\n"));
+    assert_string_equal(r.code, "");
+    support_contains(r.bundle->files[0].text.ptr,
+                     "//@ launch open_kernel grid=(rows) block=(64) args=(x, y, 1, x)\n");
+    r = bad("I can see no problem.", "plan.error", "Send only the plan lines");
+    assert_non_null(r.bundle);
+    r = bad(FENCE("", "//@ launch open_kernel grid=(nothing) block=(32) args=(x)"), "plan.error",
+            "nothing");
+    assert_non_null(r.bundle);
+    reply_flags = 0;
+    reply_base = NULL;
+}
+
+static void the_parents_plan_is_inherited(void **state)
+{
+    (void)state;
+    static const struct rung_file file = {
+        .struct_size = sizeof(file), .path = "p.cu", .text = {ITS_PLAN OPEN_KERNEL, 0}};
+    static struct rung_file filled;
+    static const struct rung_bundle old = {
+        .struct_size = sizeof(old), .n_files = 1, .language = "cuda", .files = &filled};
+    filled = file;
+    filled.text.len = strlen(filled.text.ptr);
+    reply_parent = &old;
+#define CHANGED                                                                                    \
+    "__global__ void open_kernel(const float *__restrict__ in, float *out, int s, float *t)\n"     \
+    "{\n    out[blockIdx.x] = in[s] * t[1];\n}\n"
+    struct rung_reply_result r = good(FENCE("cuda", CHANGED), ITS_PLAN CHANGED);
+    support_contains(r.note.ptr, "parent");
+    bad(FENCE("cuda", "__global__ void open_kernel(const double *x, float *y, int s, float *t)\n"
+                      "{\n}\n"),
+        "plan.error", "open_kernel");
+    reply_parent = NULL;
+}
+
+/* The entry file has this line. */
+static void has_line(const char *reply, const char *line)
+{
+    struct rung_reply_result r = read_text(reply);
+    if (r.code[0])
+        fail_msg("%s: %s", r.code, r.message.ptr);
+    support_contains(r.bundle->files[0].text.ptr, line);
+    assert_null(strstr(r.bundle->files[0].text.ptr, "<<<"));
+}
+
+static void host_code_becomes_a_plan(void **state)
+{
+    (void)state;
+#define HOST(body)                                                                                 \
+    FENCE("cuda", KERNEL "void run(const float *x, float *y, int rows, int cols)\n{\n" body "\n}"  \
+                         "\n")
+    has_line(HOST("scaled<<<rows, 256>>>(x, y, cols, 2.0f);"),
+             "//@ launch scaled grid=(rows) block=(256) args=(x, y, cols, 2.0)\n");
+    has_line(HOST("int b = (cols + 3) / 4; if (b > 256) b = 256;\n"
+                  "scaled<<<dim3(rows), b, b * sizeof(float)>>>(x, y, cols, 1 / 8.f);"),
+             "//@ launch scaled grid=(rows) block=(min(ceil_div(cols, 4), 256)) "
+             "shared=(min(ceil_div(cols, 4), 256) * 4) args=(x, y, cols, 0.125)\n");
+    struct rung_reply_result r =
+        good(HOST("if (cols % 4) { scaled<<<rows, 32>>>(x, y, cols, 3.f); return; }\n"
+                  "for (int i = 0; i < 2; ++i)\n"
+                  "    scaled<<<rows / 2, 64>>>(x + i * rows / 2 * cols, y, cols, 3.f);"),
+             "//@ launch scaled grid=(rows) block=(32) args=(x, y, cols, 3.0) when=(cols % 4 != "
+             "0)\n"
+             "//@ launch scaled grid=(rows / 2) block=(64) args=(x, y, cols, 3.0) when=(cols % 4 "
+             "== 0)\n"
+             "//@ launch scaled grid=(rows / 2) block=(64) args=(x + rows / 2 * cols, y, cols, "
+             "3.0) when=(cols % 4 == 0)\n" KERNEL "\n");
+    support_contains(r.note.ptr, "Took host code out");
+    has_line(FENCE("cuda", KERNEL "#define GO(T) scaled<<<rows, T>>>(x, y, cols, 5.f)\n"
+                                  "void run(const float *x, float *y, int rows, int cols)\n"
+                                  "{\n    if (cols > 32) GO(256); else GO(32);\n}\n"),
+             "//@ launch scaled grid=(rows) block=(32) args=(x, y, cols, 5.0) when=(cols <= 32)\n");
+    bad(HOST("for (int r = 0; r < rows; ++r) scaled<<<1, 64>>>(x + r * cols, y, cols, 3.f);"),
+        "plan.error", "how often it turns depends on");
+    bad(HOST("scaled<<<read_config(), 64>>>(x, y, cols, 3.f);"), "plan.error", "read_config()");
 }
 
 static void wrong_plan_lines_are_told(void **state)
@@ -236,13 +363,14 @@ static void wrong_plan_lines_are_told(void **state)
         FENCE("cuda", "//@ lanch scaled\n//@ launch scaled grid=(rows) args=(x, nothing)\n" KERNEL),
         "plan.error", "lanch");
     support_contains(r.message.ptr, "kernel.cu:1");
-    support_contains(r.message.ptr, "Send the whole candidate again");
+    support_contains(r.message.ptr, "Send only the plan lines again");
+    assert_non_null(r.bundle);
 }
 
 static void sources_of_the_user(void **state)
 {
     (void)state;
-    static const char *const texts[] = {LAUNCH KERNEL, KERNEL, "int x;\n"};
+    static const char *const texts[] = {LAUNCH KERNEL, OPEN_KERNEL, "int x;\n"};
     static const char *const codes[] = {"", "plan.error", "reply.none"};
     for (int i = 0; i < 3; i++) {
         struct rung_reply_result r = {.struct_size = sizeof(r)};
@@ -372,12 +500,16 @@ int main(void)
         cmocka_unit_test(one_block),
         cmocka_unit_test(usage_examples_are_left),
         cmocka_unit_test(parts_are_joined),
+        cmocka_unit_test(helpers_in_blocks_of_their_own_are_joined),
         cmocka_unit_test(named_files_stay_files),
         cmocka_unit_test(unclosed_fences),
         cmocka_unit_test(code_without_fences),
         cmocka_unit_test(replies_without_code),
         cmocka_unit_test(thoughts_are_skipped),
         cmocka_unit_test(missing_plan_lines_are_asked_for),
+        cmocka_unit_test(plan_lines_alone_join_the_earlier_code),
+        cmocka_unit_test(the_parents_plan_is_inherited),
+        cmocka_unit_test(host_code_becomes_a_plan),
         cmocka_unit_test(wrong_plan_lines_are_told),
         cmocka_unit_test(sources_of_the_user),
         cmocka_unit_test(hostile_texts_end_soon),

@@ -163,8 +163,9 @@ struct rung_device_ops {
      * [worker, started] The three below may be NULL: then plans with `symbol` are
      * device.unsupported and variables of module scope keep what a run left in them.
      * reset: every variable of module scope is again what the code says.
-     * symbol: the memory of one, as a buffer that unload() frees; *bytes its size. RUNG_ENOTFOUND.
-     * copy: queued after earlier work like a launch; ranges must lie inside the buffers.
+     * symbol: the memory of one (`name` as in the code: lowered), as a buffer that unload() frees;
+     * *bytes its size. RUNG_ENOTFOUND. copy: queued after earlier work like a launch; ranges must
+     * lie inside the buffers.
      */
     int32_t (*reset)(void *self, struct rung_call *, struct rung_module *);
     int32_t (*symbol)(void *self, struct rung_call *, struct rung_module *, const char *name,

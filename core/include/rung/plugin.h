@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 #define RUNG_ABI_MAJOR 0u
-#define RUNG_ABI_DRAFT 2u
+#define RUNG_ABI_DRAFT 3u
 #define RUNG_PLUGIN_MAGIC 0x474e5552u /* "RUNG" */
 #define RUNG_ENTRY_NAME "rung_plugin_v0"
 

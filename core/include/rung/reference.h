@@ -33,7 +33,7 @@ struct rung_reference_request {
     /*
      * One a task tensor, those of outputs count; NULL: everything. An output's n is then the
      * box's count of elements, row-major inside the box, with the same bits as in a whole
-     * evaluation.
+     * evaluation. RUNG_EUNSUPPORTED: boxes are not offered; the caller asks for everything.
      */
     const struct rung_region *regions;
 };

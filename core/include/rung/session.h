@@ -83,7 +83,7 @@ struct rung_run {
     uint32_t n_counters;     /* = n_launches with COUNTERS */
     uint32_t reserved;
     const struct rung_counters *counters;  /* one a launch */
-    const char *const *kernels;            /* symbol of each launch */
+    const char *const *kernels;            /* each launch's, as the plan names it */
     const struct rung_launch_facts *facts; /* one a launch */
     double elapsed_ns;                     /* TIMED: one repeat, mean */
     uint64_t host_ns;                      /* wall time of launches and sync */

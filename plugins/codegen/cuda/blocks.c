@@ -131,6 +131,25 @@ static bool is_closed(const char *text, cmark_node *node)
            (line[n + strspn(line + n, " \t")] == '\n' || !line[n + strspn(line + n, " \t")]);
 }
 
+bool cg_looks_like_python(const char *text)
+{
+    static const char *const starts[] = {"import ", "from ", "def ", "class ", "@triton", "@torch"};
+    if (strstr(text, "\"\"\"") || strstr(text, "'''"))
+        return true;
+    for (const char *line = text; *line;) {
+        size_t n = strcspn(line, "\n");
+        for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+            bool head = i == 2 || i == 3; /* def and class end in a colon somewhere */
+            if (!strncmp(line, starts[i], strlen(starts[i])) &&
+                (head ? memchr(line, ':', n) && memchr(line, '(', n) && !memchr(line, ';', n)
+                      : !memchr(line, ';', n)))
+                return true;
+        }
+        line += n + (line[n] != '\0');
+    }
+    return false;
+}
+
 static void classify(struct cg_block *b)
 {
     struct cg_kernel kernel;
@@ -140,6 +159,10 @@ static void classify(struct cg_block *b)
     b->device_language = true;
     for (size_t i = 0; i < sizeof(other_languages) / sizeof(*other_languages); i++)
         b->device_language &= strcmp(b->language, other_languages[i]) != 0;
+    b->python = cg_looks_like_python(b->code);
+    bool change = !strcmp(b->language, "diff") || !strcmp(b->language, "patch");
+    b->device_language |= b->kernels && !change; /* under a wrong tag */
+    b->device_language &= !b->python;
 }
 
 static struct cg_block *new_block(struct cg_blocks *blocks, const char *code)
@@ -172,7 +195,7 @@ static void add_block(struct cg_blocks *blocks, const char *text, cmark_node *no
     classify(b);
 }
 
-void cg_blocks_read(struct cg_blocks *blocks, const char *text)
+static void read_document(struct cg_blocks *blocks, const char *text)
 {
     cmark_node *document = cmark_parse_document(text, strlen(text), CMARK_OPT_DEFAULT);
     cmark_iter *iter = document ? cmark_iter_new(document) : NULL;
@@ -186,6 +209,28 @@ void cg_blocks_read(struct cg_blocks *blocks, const char *text)
     }
     cmark_iter_free(iter);
     cmark_node_free(document);
+}
+
+/* A fence inside of the block, as where the whole answer stands in a block of markdown. */
+static bool holds_fence(const struct cg_block *b)
+{
+    const char *fence = strncmp(b->code, "```", 3) ? strstr(b->code, "\n```") : b->code;
+    bool markdown = !strcmp(b->language, "markdown") || !strcmp(b->language, "md") ||
+                    !strcmp(b->language, "text") || !b->language[0];
+    return fence && markdown && strstr(fence, "__global__");
+}
+
+void cg_blocks_read(struct cg_blocks *blocks, const char *text)
+{
+    read_document(blocks, text);
+    size_t n = blocks->n;
+    for (size_t i = 0; i < n && !blocks->failed; i++) {
+        struct cg_block *b = &blocks->list[i];
+        if (!holds_fence(b))
+            continue;
+        read_document(blocks, b->code);
+        b->device_language = b->kernels = b->plan = false;
+    }
 }
 
 void cg_blocks_whole(struct cg_blocks *blocks, const char *text)

@@ -15,7 +15,8 @@ struct cg_block {
     bool closed;            /* false: the text ends inside the fence */
     bool kernels;           /* has a __global__ function */
     bool plan;              /* has a //@ line */
-    bool device_language;   /* not tagged as something that is no CUDA source */
+    bool device_language;   /* may be CUDA source, by its tag and its looks */
+    bool python;            /* Python, by its looks */
 };
 
 struct cg_blocks {
@@ -29,6 +30,8 @@ void cg_blocks_read(struct cg_blocks *blocks, const char *text);
 /* One block out of a text that is code as a whole. */
 void cg_blocks_whole(struct cg_blocks *blocks, const char *text);
 void cg_blocks_free(struct cg_blocks *blocks);
+/* Whether a text looks like a module of Python. */
+bool cg_looks_like_python(const char *text);
 /* Whether the text is a path that a bundle may have: relative, no "..", [A-Za-z0-9_./-]. */
 bool cg_path_ok(const char *path);
 

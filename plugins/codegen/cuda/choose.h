@@ -19,7 +19,9 @@ struct cg_choice {
  * blocks that bring the //@ lines or kernels that it lacks; and named files that these include.
  * false when no block has a kernel. What was done goes to note, a sentence each.
  */
-bool cg_choose(const struct cg_blocks *blocks, struct cg_choice *choice, FILE *note);
+bool cg_choose(struct cg_blocks *blocks, struct cg_choice *choice, FILE *note);
+/* All blocks with kernels or //@ lines as one file; false where that makes no sense. */
+bool cg_choose_all(struct cg_blocks *blocks, struct cg_choice *choice, FILE *note);
 
 /* The entry file's text, malloc'ed; NULL when memory is out. */
 char *cg_join(const struct cg_blocks *blocks, const struct cg_choice *choice);

@@ -98,10 +98,10 @@ static const struct rung_factory factory = {
     .name = "cuda",
     .summary = "CUDA C++ with launches in //@ lines: the contract for the model, and the reader of "
                "its replies.",
-    .doc = "Takes the kernel out of a markdown reply (usage examples, host code blocks and "
-           "thoughts are left), joins "
-           "files, and checks the //@ lines. What it did is told in a note; what is wrong is told "
-           "to the model.",
+    .doc = "Takes the kernel out of a markdown reply (usage examples and thoughts are left), joins "
+           "files, and checks the //@ lines. Where these slipped they are repaired; where host "
+           "code launches instead, it is read, never run, and its launches become //@ lines. What "
+           "was done is told in a note; what is wrong is told to the model.",
     .options = options,
     .ops = &ops,
     .create = create,

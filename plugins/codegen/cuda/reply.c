@@ -5,177 +5,31 @@
  */
 #include "reply.h"
 #include "choose.h"
+#include "reading.h"
 #include "source.h"
 #include "text.h"
+#include "unwrap.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_REPLY = 1 << 20, MAX_SOURCE = 4 << 20, MAX_EXAMPLES = 8 };
-
-struct reading {
-    const struct rung_host *host;
-    struct rung_call *call;
-    const struct rung_task *task;
-    struct rung_reply_result *out;
-    struct cg_blocks *blocks;
-    struct cg_writer note;
-};
+enum { MAX_REPLY = 1 << 20, MAX_SOURCE = 4 << 20 };
 
 /* ---- Answers -------------------------------------------------------------------------------- */
 
-/* Sets a fault of the reply; the text is kept in the arena. */
-static int32_t fault(struct reading *r, const char *code, const char *text)
+int32_t cg_fault(struct cg_reading *r, const char *code, const char *text)
 {
     snprintf(r->out->code, sizeof(r->out->code), "%s", code);
     r->out->message = cg_keep(r->host, r->call->arena, text, strlen(text));
-    r->out->bundle = NULL;
     r->out->plan = NULL;
     return r->out->message.ptr ? RUNG_OK : cg_no_memory(r->call->error);
 }
 
-static int32_t finish_fault(struct reading *r, const char *code, struct cg_writer *w)
+int32_t cg_finish_fault(struct cg_reading *r, const char *code, struct cg_writer *w)
 {
-    int32_t status = cg_close(w) ? fault(r, code, w->ptr) : cg_no_memory(r->call->error);
+    int32_t status = cg_close(w) ? cg_fault(r, code, w->ptr) : cg_no_memory(r->call->error);
     free(w->ptr);
     return status;
-}
-
-/* ---- Plan ----------------------------------------------------------------------------------- */
-
-/* Whether a name of the source means something in a plan line of this task. */
-static bool known_name(const struct rung_task *task, const char *name, size_t n)
-{
-    for (uint32_t i = 0; i < task->n_tensors; i++)
-        if (strlen(task->tensors[i].name) == n && !memcmp(task->tensors[i].name, name, n))
-            return true;
-    for (uint32_t i = 0; i < task->n_dims; i++)
-        if (strlen(task->dims[i].name) == n && !memcmp(task->dims[i].name, name, n))
-            return true;
-    for (uint32_t i = 0; i < task->n_params; i++)
-        if (strlen(task->params[i].name) == n && !memcmp(task->params[i].name, name, n))
-            return true;
-    return false;
-}
-
-static void write_example(FILE *f, const struct rung_task *task, const char *source,
-                          const char *mask, const struct cg_kernel *k)
-{
-    size_t at = k->params, name, n;
-    fprintf(f, "//@ launch %.*s%s grid=(...) block=(256) args=(", (int)k->name_len,
-            source + k->name, k->templated ? "<...>" : "");
-    for (int i = 0; i < 64 && cg_next_param(mask, k, &at, &name, &n); i++) {
-        bool known = known_name(task, source + name, n);
-        fprintf(f, known ? "%s%.*s" : "%s<%.*s>", i ? ", " : "", (int)n, source + name);
-    }
-    fprintf(f, ")\n");
-}
-
-/* There is code, but nothing says how to launch it. */
-static int32_t ask_for_plan(struct reading *r, const char *source)
-{
-    struct cg_writer w;
-    struct cg_kernel k;
-    size_t at = 0, shown = 0;
-    char *mask = cg_mask(source);
-    if (!mask || !cg_open(&w)) {
-        free(mask);
-        return cg_no_memory(r->call->error);
-    }
-    fprintf(w.file, "The code is there, but no `//@ launch` line says how to launch it. Send the "
-                    "same code again with "
-                    "one such line a launch, in order, at the top of the file; host code is not "
-                    "run. For the kernels of "
-                    "this code:\n");
-    while (shown < MAX_EXAMPLES && cg_next_kernel(mask, &at, &k)) {
-        write_example(w.file, r->task, source, mask, &k);
-        shown++;
-    }
-    if (!shown)
-        fprintf(w.file, "//@ launch kernel grid=(...) block=(256) args=(...)\n");
-    fprintf(w.file, "Names in <> are to be replaced by a tensor, a temp (`//@ temp name f32 "
-                    "[count]`) or an expression over ");
-    for (uint32_t i = 0; i < r->task->n_dims; i++)
-        fprintf(w.file, "%s, ", r->task->dims[i].name);
-    for (uint32_t i = 0; i < r->task->n_params; i++)
-        fprintf(w.file, "%s, ", r->task->params[i].name);
-    fprintf(w.file, "sm_count and tunes. grid counts blocks, block counts threads.\n");
-    free(mask);
-    return finish_fault(r, "plan.error", &w);
-}
-
-static int32_t tell_plan_problem(struct reading *r, struct rung_text problem)
-{
-    struct cg_writer w;
-    if (!cg_open(&w))
-        return cg_no_memory(r->call->error);
-    fprintf(w.file,
-            "The //@ lines are wrong:\n%s%sSend the whole candidate again with these lines put "
-            "right; the code can stay "
-            "as it is.\n",
-            problem.ptr, problem.len && problem.ptr[problem.len - 1] == '\n' ? "" : "\n");
-    return finish_fault(r, "plan.error", &w);
-}
-
-/* Checks the plan lines of the entry file; on success out->plan is set and code is "". */
-static int32_t check_plan(struct reading *r, const char *path, struct rung_text source)
-{
-    const struct rung_host_plan *plans = r->host->get_extension(r->host, RUNG_HOST_PLAN);
-    struct rung_text problem = {"", 0};
-    const struct rung_plan *plan = NULL;
-    size_t at = 0, name, n;
-    if (!plans)
-        return cg_fail(r->call->error, RUNG_EUNSUPPORTED, "codegen.no_plan",
-                       "this process has no plan reader");
-    if (!cg_next_launch(source.ptr, &at, &name, &n))
-        return ask_for_plan(r, source.ptr);
-    int32_t status = plans->parse(r->host, r->call, r->task, path, source, &plan, &problem);
-    if (status != RUNG_OK)
-        return status;
-    if (!plan)
-        return tell_plan_problem(r, problem);
-    r->out->code[0] = '\0';
-    r->out->plan = plan;
-    return RUNG_OK;
-}
-
-/* ---- Bundle --------------------------------------------------------------------------------- */
-
-static int32_t keep_bundle(struct reading *r, const struct cg_choice *c, struct rung_file entry)
-{
-    uint32_t n = (uint32_t)c->n_headers + 1;
-    struct rung_bundle *bundle = r->host->alloc(r->host, r->call->arena, sizeof(*bundle), 16);
-    struct rung_file *files = r->host->alloc(r->host, r->call->arena, n * sizeof(*files), 16);
-    if (!bundle || !files)
-        return cg_no_memory(r->call->error);
-    files[0] = entry;
-    for (uint32_t i = 1; i < n; i++) {
-        const struct cg_block *b = &r->blocks->list[c->headers[i - 1]];
-        files[i].struct_size = sizeof(*files);
-        files[i].path = cg_keep(r->host, r->call->arena, b->path, strlen(b->path)).ptr;
-        files[i].text = cg_keep(r->host, r->call->arena, b->code, strlen(b->code));
-        if (!files[i].path || !files[i].text.ptr)
-            return cg_no_memory(r->call->error);
-    }
-    *bundle = (struct rung_bundle){
-        .struct_size = sizeof(*bundle), .n_files = n, .language = "cuda", .files = files};
-    r->out->bundle = bundle;
-    return RUNG_OK;
-}
-
-/* Entry text and path go to the arena, the plan is read, the bundle is made. */
-static int32_t accept(struct reading *r, const struct cg_choice *c, const char *path,
-                      const char *source)
-{
-    struct rung_file entry = {.struct_size = sizeof(entry)};
-    entry.text = cg_keep(r->host, r->call->arena, source, strlen(source));
-    entry.path = cg_keep(r->host, r->call->arena, path, strlen(path)).ptr;
-    if (!entry.text.ptr || !entry.path)
-        return cg_no_memory(r->call->error);
-    int32_t status = check_plan(r, entry.path, entry.text);
-    if (status != RUNG_OK || r->out->code[0])
-        return status;
-    return keep_bundle(r, c, entry);
 }
 
 /* ---- Replies -------------------------------------------------------------------------------- */
@@ -213,6 +67,19 @@ static bool starts_like_code(const char *text)
         if (!strncmp(text, starts[i], strlen(starts[i])))
             return true;
     return false;
+}
+
+/* Where the code of a reply without fences starts; NULL when no line of it looks like code. */
+static const char *find_code(const char *text)
+{
+    const char *kernel = strstr(text, "__global__");
+    for (const char *line = text; kernel && line <= kernel;) {
+        if (starts_like_code(line))
+            return line + strspn(line, " \t\n");
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return NULL;
 }
 
 static bool is_refusal(const char *text)
@@ -255,73 +122,228 @@ static bool is_refusal(const char *text)
     "Send one fenced block (```cuda) that holds the whole candidate: its //@ lines and all "       \
     "device code."
 
-static int32_t no_kernel(struct reading *r, const char *text)
+static int32_t truncated(struct cg_reading *r)
 {
-    bool plan = false, python = false;
+    return cg_fault(r, "reply.truncated",
+                    "The reply ends in the middle of the code. Send the whole candidate again, "
+                    "shorter: no comments on "
+                    "what is plain, no explanation before or after, one fenced block.");
+}
+
+static int32_t no_kernel(struct cg_reading *r, const char *text)
+{
+    bool plan = false, python = false, cut = false;
     for (size_t i = 0; i < r->blocks->n; i++) {
         const struct cg_block *b = &r->blocks->list[i];
         plan |= b->plan;
+        cut |= !b->closed && b->plan;
         python |= !b->device_language && strstr(b->code, "__global__");
     }
     if (!text[strspn(text, " \t\n")])
-        return fault(r, "reply.none", "The reply is empty. " WHAT_TO_SEND);
+        return cg_fault(r, "reply.none", "The reply is empty. " WHAT_TO_SEND);
+    if (cut)
+        return truncated(r);
     if (python)
-        return fault(r, "reply.none",
-                     "The kernel stands inside a block of another language. Python and host code "
-                     "are not run. " WHAT_TO_SEND);
+        return cg_fault(
+            r, "reply.none",
+            "The kernel stands inside a block of another language. Python and host code "
+            "are not run. " WHAT_TO_SEND);
     if (plan)
-        return fault(r, "reply.none",
-                     "The reply has //@ lines but no __global__ function. " WHAT_TO_SEND);
+        return cg_fault(r, "reply.none",
+                        "The reply has //@ lines but no __global__ function. " WHAT_TO_SEND);
     if (r->blocks->n)
-        return fault(r, "reply.none",
-                     "No code block of the reply has a __global__ function. " WHAT_TO_SEND);
+        return cg_fault(r, "reply.none",
+                        "No code block of the reply has a __global__ function. " WHAT_TO_SEND);
     if (is_refusal(text))
-        return fault(r, "reply.refused",
-                     "The reply declines the task. It is ordinary numerical code. " WHAT_TO_SEND);
+        return cg_fault(
+            r, "reply.refused",
+            "The reply declines the task. It is ordinary numerical code. " WHAT_TO_SEND);
     if (strstr(text, "__global__"))
-        return fault(r, "reply.none",
-                     "The code of the reply is not in a fenced block. " WHAT_TO_SEND);
-    return fault(r, "reply.none", "The reply has no code. " WHAT_TO_SEND);
+        return cg_fault(r, "reply.none",
+                        "The code of the reply is not in a fenced block. " WHAT_TO_SEND);
+    return cg_fault(r, "reply.none", "The reply has no code. " WHAT_TO_SEND);
 }
 
-static int32_t truncated(struct reading *r)
+/* `kernel<<<grid, block>>>(...)` in the prose: statements between backticks in one line. */
+static void write_inline_launches(FILE *out, const char *text)
 {
-    return fault(r, "reply.truncated",
-                 "The reply ends in the middle of the code. Send the whole candidate again, "
-                 "shorter: no comments on "
-                 "what is plain, no explanation before or after, one fenced block.");
+    for (const char *line = text; *line;) {
+        size_t n = strcspn(line, "\n");
+        const char *end = line + n;
+        const char *open = memchr(line, '`', n);
+        while (open && open + 1 < end) {
+            const char *close = memchr(open + 1, '`', (size_t)(end - open - 1));
+            if (!close)
+                break;
+            if (memmem(open, (size_t)(close - open), "<<<", 3))
+                fprintf(out, "%.*s;\n", (int)(close - open - 1), open + 1);
+            open = memchr(close + 1, '`', (size_t)(end - close - 1));
+        }
+        line = end + (*end != '\0');
+    }
 }
 
-static int32_t read_blocks(struct reading *r, const char *text)
+/* C++ of blocks that are not taken: launchers and bindings, for reading only. malloc'ed. */
+static char *host_blocks(const struct cg_blocks *blocks, const struct cg_choice *c,
+                         const char *text)
+{
+    struct cg_writer w;
+    if (!cg_open(&w))
+        return NULL;
+    for (size_t i = 0; i < blocks->n; i++) {
+        const struct cg_block *b = &blocks->list[i];
+        bool taken = b->kernels || !b->device_language;
+        for (size_t k = 0; k < c->n_parts; k++)
+            taken |= c->parts[k] == i;
+        for (size_t k = 0; k < c->n_headers; k++)
+            taken |= c->headers[k] == i;
+        bool host = strstr(b->code, "<<<") || strstr(b->code, "cudaLaunch") ||
+                    strstr(b->code, "torch::") || strstr(b->code, "define");
+        if (!taken && host)
+            fprintf(w.file, "%s\n", b->code);
+    }
+    if (fflush(w.file) == 0 && !w.len)
+        write_inline_launches(w.file, text);
+    if (cg_close(&w))
+        return w.ptr;
+    free(w.ptr);
+    return NULL;
+}
+
+/* The chosen blocks' other files, in the arena. */
+static const struct rung_file *other_files(struct cg_reading *r, const struct cg_choice *c)
+{
+    struct rung_file *files =
+        r->host->alloc(r->host, r->call->arena, (c->n_headers + 1) * sizeof(*files), 16);
+    for (size_t i = 0; files && i < c->n_headers; i++) {
+        const struct cg_block *b = &r->blocks->list[c->headers[i]];
+        files[i] = (struct rung_file){.struct_size = sizeof(*files)};
+        files[i].path = cg_keep(r->host, r->call->arena, b->path, strlen(b->path)).ptr;
+        files[i].text = cg_keep(r->host, r->call->arena, b->code, strlen(b->code));
+        if (!files[i].path || !files[i].text.ptr)
+            return NULL;
+    }
+    return files;
+}
+
+static int32_t accept_choice(struct cg_reading *r, const struct cg_choice *choice, const char *text)
+{
+    char *source = cg_join(r->blocks, choice), *around = host_blocks(r->blocks, choice, text);
+    struct cg_candidate c = {.path = cg_entry_path(r->blocks, choice),
+                             .source = source,
+                             .files = other_files(r, choice),
+                             .n_files = (uint32_t)choice->n_headers,
+                             .host = around,
+                             .python = "",
+                             .prose = text};
+    int32_t status = source && around && c.files ? cg_accept(r, &c) : cg_no_memory(r->call->error);
+    free(source);
+    free(around);
+    return status;
+}
+
+/* A module of Python whose strings have the kernels; *found when there is one. */
+static int32_t accept_python(struct cg_reading *r, const char *text, bool *found)
+{
+    const char *code = "", *python = NULL;
+    *found = false;
+    for (size_t i = r->blocks->n; i > 0 && !*code; i--) {
+        const struct cg_block *b = &r->blocks->list[i - 1];
+        python = b->code;
+        if (b->python && strstr(python, "__global__") && !cg_code_of_python(r, python, &code))
+            return cg_no_memory(r->call->error);
+    }
+    if (!r->blocks->n && cg_looks_like_python(text) && strstr(text, "__global__")) {
+        python = text;
+        if (!cg_code_of_python(r, python, &code))
+            return cg_no_memory(r->call->error);
+    }
+    struct cg_kernel kernel;
+    size_t at = 0;
+    char *mask = cg_mask(code);
+    *found = mask && cg_next_kernel(mask, &at, &kernel);
+    bool cut = *found && !cg_is_whole(mask);
+    free(mask);
+    if (!mask)
+        return cg_no_memory(r->call->error);
+    if (!*found)
+        return RUNG_OK;
+    if (cut)
+        return truncated(r);
+    fprintf(r->note.file, "Took the kernels out of a Python module. ");
+    struct cg_candidate c = {.path = "kernel.cu",
+                             .source = code,
+                             .files = NULL,
+                             .host = "",
+                             .python = python,
+                             .prose = ""};
+    return cg_accept(r, &c);
+}
+
+/* The blocks of a text are r->blocks: chooses and accepts. */
+static int32_t take_blocks(struct cg_reading *r, const char *text, bool raw, bool *found)
 {
     struct cg_choice choice;
-    bool raw = false;
-    cg_blocks_read(r->blocks, text);
-    bool found = cg_choose(r->blocks, &choice, r->note.file);
-    if (!found && !r->blocks->failed && !strstr(text, "```") && starts_like_code(text)) {
-        cg_blocks_free(r->blocks);
-        cg_blocks_whole(r->blocks, text);
-        raw = found = cg_choose(r->blocks, &choice, r->note.file);
-    }
+    *found = cg_choose(r->blocks, &choice, r->note.file);
     if (r->blocks->failed)
         return cg_no_memory(r->call->error);
-    if (!found)
-        return no_kernel(r, text);
+    if (!*found)
+        return accept_python(r, text, found);
     if (raw)
         fprintf(r->note.file, "Took the whole reply as code. ");
     if (choice.unclosed && !choice.whole)
         return truncated(r);
     if (choice.unclosed && !raw)
         fprintf(r->note.file, "The code fence was not closed; the code looks complete. ");
-    char *source = cg_join(r->blocks, &choice);
-    int32_t status = source ? accept(r, &choice, cg_entry_path(r->blocks, &choice), source)
-                            : cg_no_memory(r->call->error);
-    free(source);
+    int32_t status = accept_choice(r, &choice, raw ? "" : text);
+    /* Kernels of one candidate may stand in blocks of their own. */
+    struct cg_choice all;
+    if (status != RUNG_OK || strcmp(r->out->code, "plan.error") != 0 || choice.n_parts > 1 ||
+        !cg_choose_all(r->blocks, &all, r->note.file))
+        return status;
+    struct rung_reply_result alone = *r->out;
+    status = accept_choice(r, &all, text);
+    if (status == RUNG_OK && r->out->code[0])
+        *r->out = alone;
     return status;
 }
 
+static int32_t join_plan(struct cg_reading *r, const char *text)
+{
+    static const struct cg_choice nothing;
+    char *around = host_blocks(r->blocks, &nothing, text);
+    int32_t status = around ? cg_join_plan(r, text, around) : cg_no_memory(r->call->error);
+    free(around);
+    return status;
+}
+
+static int32_t read_blocks(struct cg_reading *r, const char *text)
+{
+    bool found;
+    cg_blocks_read(r->blocks, text);
+    int32_t status = take_blocks(r, text, false, &found);
+    if (status != RUNG_OK || found)
+        return status;
+    bool join = r->req && (r->req->flags & RUNG_REPLY_PLAN_ONLY) && r->req->base &&
+                r->req->base->entry < r->req->base->n_files;
+    if (join)
+        return join_plan(r, text);
+    char *inside = cg_unwrap(text);
+    const char *code = strstr(text, "```") ? NULL : find_code(text);
+    if (inside || code)
+        cg_blocks_free(r->blocks);
+    if (inside && strstr(inside, "```"))
+        cg_blocks_read(r->blocks, inside);
+    else if (inside || code)
+        cg_blocks_whole(r->blocks, inside ? inside : code);
+    if (inside || code)
+        status = take_blocks(r, inside ? inside : text, !inside, &found);
+    free(inside);
+    return status != RUNG_OK || found ? status : no_kernel(r, text);
+}
+
 /* The note without its last blank, in the arena. */
-static int32_t keep_note(struct reading *r, int32_t status)
+static int32_t keep_note(struct cg_reading *r, int32_t status)
 {
     bool good = cg_close(&r->note);
     size_t n = r->note.len;
@@ -335,13 +357,29 @@ static int32_t keep_note(struct reading *r, int32_t status)
                                                              : status;
 }
 
-static int32_t read_clean(struct reading *r, const char *reply)
+/* Takes <|im_end|> and its kin out: marks of the model's own format. In place. */
+static void drop_marks(char *text)
 {
+    char *out = text;
+    for (const char *p = text; *p;) {
+        size_t n = p[0] == '<' && p[1] == '|' ? 2 + cg_word(p + 2) : 0;
+        if (n > 2 && p[n] == '|' && p[n + 1] == '>')
+            p += n + 2;
+        else
+            *out++ = *p++;
+    }
+    *out = '\0';
+}
+
+static int32_t read_clean(struct cg_reading *r, char *reply)
+{
+    drop_marks(reply);
     const char *text = skip_thoughts(reply);
     if (!text)
-        return fault(r, "reply.truncated",
-                     "The reply ends inside its thoughts, before any code. Think less and send the "
-                     "candidate.");
+        return cg_fault(
+            r, "reply.truncated",
+            "The reply ends inside its thoughts, before any code. Think less and send the "
+            "candidate.");
     r->blocks = calloc(1, sizeof(*r->blocks));
     if (!r->blocks || !cg_open(&r->note)) {
         free(r->blocks);
@@ -349,6 +387,7 @@ static int32_t read_clean(struct reading *r, const char *reply)
     }
     int32_t status = keep_note(r, read_blocks(r, text));
     cg_blocks_free(r->blocks);
+    cg_pool_free(&r->pool);
     free(r->blocks);
     return status;
 }
@@ -365,10 +404,10 @@ static void clear(struct rung_reply_result *out)
 int32_t cg_read_reply(const struct rung_host *host, struct rung_call *call,
                       const struct rung_reply_request *req, struct rung_reply_result *out)
 {
-    struct reading r = {.host = host, .call = call, .task = req->task, .out = out};
+    struct cg_reading r = {.host = host, .call = call, .req = req, .task = req->task, .out = out};
     clear(out);
     if (req->reply.len > MAX_REPLY)
-        return fault(&r, "reply.none", "The reply is over 1 MiB long. " WHAT_TO_SEND);
+        return cg_fault(&r, "reply.none", "The reply is over 1 MiB long. " WHAT_TO_SEND);
     char *clean = cg_clean(req->reply.ptr, req->reply.len);
     int32_t status = clean ? read_clean(&r, clean) : cg_no_memory(call->error);
     free(clean);
@@ -377,29 +416,40 @@ int32_t cg_read_reply(const struct rung_host *host, struct rung_call *call,
 
 /* ---- Sources of the user -------------------------------------------------------------------- */
 
+static int32_t read_file(struct cg_reading *r, const char *path, const char *source)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    struct cg_kernel kernel;
+    size_t at = 0;
+    char *mask = cg_mask(source);
+    bool found = mask && cg_next_kernel(mask, &at, &kernel);
+    free(mask);
+    if (!mask || !cg_open(&r->note))
+        return cg_no_memory(r->call->error);
+    struct cg_candidate c = {.path = cg_path_ok(name) ? name : "kernel.cu",
+                             .source = source,
+                             .host = "",
+                             .python = "",
+                             .prose = ""};
+    int32_t status =
+        keep_note(r, found ? cg_accept(r, &c)
+                           : cg_fault(r, "reply.none", "The file has no __global__ function."));
+    cg_pool_free(&r->pool);
+    return status;
+}
+
 int32_t cg_read_source(const struct rung_host *host, struct rung_call *call,
                        const struct rung_task *task, const char *path, struct rung_text source,
                        struct rung_reply_result *out)
 {
-    struct reading r = {.host = host, .call = call, .task = task, .out = out};
-    static const struct cg_choice alone; /* no headers */
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    struct rung_reply_request none = {.struct_size = sizeof(none), .task = task};
+    struct cg_reading r = {.host = host, .call = call, .req = &none, .task = task, .out = out};
     clear(out);
     if (source.len > MAX_SOURCE)
-        return fault(&r, "reply.none", "The file is over 4 MiB long.");
+        return cg_fault(&r, "reply.none", "The file is over 4 MiB long.");
     char *clean = cg_clean(source.ptr, source.len);
-    char *mask = clean ? cg_mask(clean) : NULL;
-    struct cg_kernel kernel;
-    size_t at = 0;
-    int32_t status;
-    if (!mask)
-        status = cg_no_memory(call->error);
-    else if (!cg_next_kernel(mask, &at, &kernel))
-        status = fault(&r, "reply.none", "The file has no __global__ function.");
-    else
-        status = accept(&r, &alone, cg_path_ok(name) ? name : "kernel.cu", clean);
-    free(mask);
+    int32_t status = clean ? read_file(&r, path, clean) : cg_no_memory(call->error);
     free(clean);
     return status;
 }

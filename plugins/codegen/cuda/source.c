@@ -68,11 +68,14 @@ static size_t skip_space(const char *s, size_t at)
     return at + strspn(s + at, " \t\n\r\f\v");
 }
 
-/* Behind the bracket that closes the one at `at`; the end of the text when none does. */
+/* Parameters and heads of templates are no longer: hostile texts must not cost squares. */
+enum { MAX_HEAD = 16384 };
+
+/* Behind the bracket that closes the one at `at`; where the search was given up when none does. */
 static size_t close_bracket(const char *s, size_t at)
 {
     int depth = 0;
-    for (; s[at]; at++) {
+    for (size_t end = at + MAX_HEAD; s[at] && at < end; at++) {
         depth += (s[at] == '(') - (s[at] == ')');
         if (!depth)
             return at + 1;
@@ -83,7 +86,7 @@ static size_t close_bracket(const char *s, size_t at)
 static bool is_templated(const char *mask, size_t at)
 {
     size_t from = at;
-    while (from > 0 && !strchr(";{}", mask[from - 1]))
+    while (from > 0 && at - from < MAX_HEAD && !strchr(";{}", mask[from - 1]))
         from--;
     for (; from + 8 < at; from++)
         if (!memcmp(mask + from, "template", 8))
@@ -113,8 +116,10 @@ bool cg_next_kernel(const char *mask, size_t *at, struct cg_kernel *kernel)
                 p = end;
                 continue;
             }
-            if (mask[end - 1] != ')')
+            if (mask[end - 1] != ')') {
+                *at = end - after < MAX_HEAD ? *at : end;
                 break;
+            }
             *kernel =
                 (struct cg_kernel){p, n, after + 1, end - after - 2, is_templated(mask, start)};
             *at = end;
@@ -158,6 +163,69 @@ bool cg_next_param(const char *mask, const struct cg_kernel *kernel, size_t *at,
     }
     *at = p;
     return *name_len > 0;
+}
+
+/* ---- Signatures ----------------------------------------------------------------------------- */
+
+static bool find_kernel(const char *mask, const char *source, const char *name, size_t n,
+                        struct cg_kernel *k)
+{
+    bool found = false;
+    struct cg_kernel next;
+    for (size_t at = 0; cg_next_kernel(mask, &at, &next);)
+        if (next.name_len == n && !memcmp(source + next.name, name, n)) {
+            *k = next;
+            found = true;
+        }
+    return found;
+}
+
+/* The types of a parameter list, without blanks, names and defaults; malloc'ed. */
+static char *types_of(const char *mask, const struct cg_kernel *k)
+{
+    char *out = malloc(2 * k->params_len + 2);
+    size_t at = k->params, end = k->params + k->params_len, n = 0, name, len;
+    while (out && at < end) {
+        size_t from = at;
+        if (!cg_next_param(mask, k, &at, &name, &len))
+            break;
+        for (size_t p = from; p < name; p++) {
+            size_t w = cg_word(mask + p);
+            bool dropped =
+                w > 2 && mask[p] == '_' && mask[p + 1] == '_' && strchr("r", mask[p + 2]);
+            if (w && !dropped) {
+                memcpy(out + n, mask + p, w);
+                n += w;
+                out[n++] = ' ';
+            } else if (!w && !isspace((unsigned char)mask[p])) {
+                out[n++] = mask[p];
+            }
+            p += w ? w - 1 : 0;
+        }
+        out[n++] = ';';
+    }
+    if (out)
+        out[n] = '\0';
+    return out;
+}
+
+bool cg_same_signatures(const char *old, const char *source)
+{
+    char *a = cg_mask(old), *b = cg_mask(source);
+    size_t at = 0, name, n, launches = 0;
+    bool same = a && b;
+    struct cg_kernel before, now;
+    while (same && cg_next_launch(old, &at, &name, &n) && launches++ < 64) {
+        same = find_kernel(a, old, old + name, n, &before) &&
+               find_kernel(b, source, old + name, n, &now) && before.templated == now.templated;
+        char *x = same ? types_of(a, &before) : NULL, *y = same ? types_of(b, &now) : NULL;
+        same = x && y && !strcmp(x, y);
+        free(x);
+        free(y);
+    }
+    free(a);
+    free(b);
+    return same && launches > 0;
 }
 
 /* ---- Plan lines ----------------------------------------------------------------------------- */

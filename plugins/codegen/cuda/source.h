@@ -31,6 +31,12 @@ bool cg_defines(const char *mask, const char *source, const char *name, size_t n
 bool cg_next_param(const char *mask, const struct cg_kernel *kernel, size_t *at, size_t *name,
                    size_t *name_len);
 
+/*
+ * Whether every kernel that the //@ lines of `old` launch stands in `source` with parameters of the
+ * same types; their names may differ. false when `old` launches none.
+ */
+bool cg_same_signatures(const char *old, const char *source);
+
 /* The word behind the next `//@ launch` at or behind *at; moves *at behind it. */
 bool cg_next_launch(const char *source, size_t *at, size_t *name, size_t *name_len);
 /* Whether a line starts with //@. */

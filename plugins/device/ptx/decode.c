@@ -142,6 +142,7 @@ static const struct {
     {"griddepcontrol", ptx_decode_nothing},
     {"pmevent", ptx_decode_nothing},
     {"applypriority", ptx_decode_nothing},
+    {"createpolicy", ptx_decode_policy},
 };
 
 /* Plain operations by their whole mnemonic; families by the first word, for what the table lacks.

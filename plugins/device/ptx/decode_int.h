@@ -178,6 +178,7 @@ int ptx_decode_mma(struct ptx_decoder *d, const struct ptx_words *words);
 int ptx_decode_wmma(struct ptx_decoder *d, const struct ptx_words *words);
 int ptx_decode_ldmatrix(struct ptx_decoder *d, const struct ptx_words *words);
 int ptx_decode_nothing(struct ptx_decoder *d, const struct ptx_words *words);
+int ptx_decode_policy(struct ptx_decoder *d, const struct ptx_words *words);
 int ptx_decode_fence(struct ptx_decoder *d, const struct ptx_words *words);
 int ptx_decode_mapa(struct ptx_decoder *d, const struct ptx_words *words);
 

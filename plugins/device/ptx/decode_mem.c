@@ -57,6 +57,14 @@ static int read_access(struct ptx_decoder *d, const struct ptx_words *w, struct 
     return 0;
 }
 
+/* Operands without the policy of a cache hint, which is the last one. */
+static uint32_t plain_operands(const struct ptx_decoder *d, const struct ptx_words *w)
+{
+    const uint32_t n = d->stmt->n_ops;
+
+    return n && ptx_has_word(w, "L2::cache_hint") ? n - 1 : n;
+}
+
 static int element_of(uint32_t type)
 {
     uint32_t bytes = ptx_type_bytes(type);
@@ -292,7 +300,7 @@ int ptx_decode_load(struct ptx_decoder *d, const struct ptx_words *words)
 
     if (read_access(d, words, &a))
         return -1;
-    if (st->n_ops != 2)
+    if (plain_operands(d, words) != 2)
         return ptx_unsupported(d, "has an unexpected number of operands");
     if (a.space == PTX_PARAM && st->ops[1].kind == PTX_O_ADDRESS && st->ops[1].sym &&
         st->ops[1].sym->kind == PTX_SYM_PARAM)
@@ -338,7 +346,7 @@ int ptx_decode_store(struct ptx_decoder *d, const struct ptx_words *words)
 
     if (read_access(d, words, &a))
         return -1;
-    if (st->n_ops != 2)
+    if (plain_operands(d, words) != 2)
         return ptx_unsupported(d, "has an unexpected number of operands");
     if (a.space == PTX_PARAM)
         return store_param(d, &a);
@@ -488,12 +496,13 @@ int ptx_decode_cp(struct ptx_decoder *d, const struct ptx_words *words)
         return ptx_emit_n(d, PTX_OP_cp_async_commit, 0, 0, 0, 0) ? 0 : -1;
     if (ptx_has_word(words, "wait_group") || ptx_has_word(words, "wait_all"))
         return decode_wait(d, ptx_has_word(words, "wait_all"));
-    if (st->n_ops < 3 || st->n_ops > 4 || st->ops[2].kind != PTX_O_INT ||
+    const uint32_t n_ops = plain_operands(d, words);
+    if (n_ops < 3 || n_ops > 4 || st->ops[2].kind != PTX_O_INT ||
         (st->ops[2].imm != 4 && st->ops[2].imm != 8 && st->ops[2].imm != 16))
         return ptx_unsupported(d, "has operands that are not supported");
     to = ptx_address(d, &st->ops[0], &to_offset);
     from = ptx_address(d, &st->ops[1], &from_offset);
-    size = ptx_use(d, &st->ops[st->n_ops - 1], PTX_TAG_u32);
+    size = ptx_use(d, &st->ops[n_ops - 1], PTX_TAG_u32);
     struct ptx_insn *in = ptx_emit_n(d, PTX_OP_cp_async, to, from, size, 0);
     if (!in || to_offset != (int32_t)to_offset)
         return ptx_unsupported(d, "has an offset that is not supported");

@@ -14,6 +14,18 @@ int ptx_decode_nothing(struct ptx_decoder *d, const struct ptx_words *words)
     return ptx_emit_n(d, PTX_OP_nop, 0, 0, 0, 0) ? 0 : -1;
 }
 
+/* A cache policy: any number will do, since there are no caches to steer. */
+int ptx_decode_policy(struct ptx_decoder *d, const struct ptx_words *words)
+{
+    uint32_t to;
+
+    (void)words;
+    if (d->stmt->n_ops < 1)
+        return ptx_unsupported(d, "has no operand");
+    to = ptx_def(d, &d->stmt->ops[0], PTX_TAG_u64);
+    return ptx_emit_n(d, PTX_OP_mov_64, to, ptx_const_vreg(d, PTX_W64, 0), 0, 0) ? 0 : -1;
+}
+
 int ptx_decode_fence(struct ptx_decoder *d, const struct ptx_words *words)
 {
     (void)words;
