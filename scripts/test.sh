@@ -82,9 +82,6 @@ release()
     step "resume after kill -9 at 50 random instants"
     python3 tests/cli/resume.py build/bin/rung 50
     count "resume" $?
-    step "what pipelines say of a run"
-    python3 tests/cli/run_options.py build/bin/rung
-    count "run options" $?
     step "recorded replies, replayed"
     python3 tests/cli/replay.py build/bin/rung
     count "replay" $?

@@ -101,6 +101,7 @@ static int32_t evaluate(struct engine *e, const struct engine_candidate *c,
 {
     cJSON *known = rung_journal_find(e->journal, "variant", key, seq);
     int32_t status = RUNG_OK;
+    *out = (struct rung_outcome){0};
     if (known) {
         if (!engine_outcome_from_json(known, arena, out))
             status = rung_fail(err, RUNG_EIO, "journal.record",

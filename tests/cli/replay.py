@@ -28,11 +28,9 @@ def main():
                               capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr[-2000:]
         result = json.loads(done.stdout)
-    rejected = {code: n for code, n in result["verdicts"].items() if code not in ("accepted", "not_judged")}
-    assert set(rejected) <= {"device.unsupported"}, result["verdicts"]
+    assert set(result["verdicts"]) <= {"accepted", "not_judged"}, result["verdicts"]
     if evaluations >= 20:
-        assert result["verdicts"] == {"accepted": 12, "device.unsupported": 2}, result["verdicts"]
-        assert result["best"]["candidate"] == 3, result["best"]
+        assert result["verdicts"] == {"accepted": 14}, result["verdicts"]
     print(f"replay: {result['verdicts']}, best #{result['best']['candidate']} in {result['wall_s']:.1f} s")
     return 0
 

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RUNG = sys.argv[1]
+RUNG = os.path.abspath(sys.argv[1])
 TASK = f"{ROOT}/config/tasks/softmax_small.cfg"
 SEARCH = 'search = { plugin = "branching"; rounds = 2; ideas = 2; branches = 1; keep = 1; tune = 0; };\n'
 NUMERIC = '{ name = "numeric"; plugin = "numeric"; }'
@@ -87,6 +87,13 @@ class Ends(unittest.TestCase):
         run = Run(self, "budget = { evaluations = 3; };\n")
         self.assertEqual(run.report["stop"], "the budget is used up")
         self.assertEqual(run.report["evaluations"], 3)
+
+    def test_a_budget_may_end_in_the_middle_of_tuning(self):
+        tuned = 'search = { plugin = "branching"; rounds = 3; ideas = 3; branches = 1; keep = 2; tune = 6; };\n'
+        for limit in (4, 9):
+            run = Run(self, f"budget = {{ evaluations = {limit}; }};\n", search=tuned)
+            self.assertEqual((run.status, run.report["stop"]), (0, "the budget is used up"), run.text)
+            self.assertLessEqual(run.report["evaluations"], limit + 2)
 
     def test_the_budget_in_money_counts_prices(self):
         priced = 'llm = ( { plugin = "catalog"; price = { input = 1e6; output = 1e6; }; } );\n'

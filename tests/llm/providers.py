@@ -139,7 +139,7 @@ def rides_out_faults(rung, dialect, keyed):
 def a_refused_key_ends_the_run(rung, dialect):
     with tempfile.TemporaryDirectory() as folder:
         done, server = run(rung, dialect, ["key"] * 9, folder)
-    assert done.returncode == 2, (done.returncode, done.stderr[-3000:])
+    assert done.returncode == 3, (done.returncode, done.stderr[-3000:])
     assert "trying again" not in done.stderr, done.stderr
     assert server.seen <= 2, server.seen  # the first decision may hold two requests
     assert "RUNG_MOCK_KEY" in done.stderr + done.stdout and "*** is no key" in done.stderr + done.stdout, done.stderr

@@ -573,28 +573,6 @@ static void approximations(void **state)
     px_free(px, in);
 }
 
-/* Where data may stay in caches changes nothing of what a kernel computes. */
-static void cache_policies(void **state)
-{
-    struct px *px = *state;
-    uint32_t words[32];
-    for (uint32_t i = 0; i < 32; i++)
-        words[i] = 3 * i;
-    struct rung_buffer *out = px_buffer(px, "out", words, sizeof words);
-    assert_string_equal(
-        run_snippet(px,
-                    PLACES
-                    "createpolicy.fractional.L2::evict_last.b64 %x6, 1.0;\n"
-                    "ld.global.nc.L2::cache_hint.u32 %r3, [%x3], %x6;\nadd.u32 %r3, %r3, 1;\n"
-                    "st.global.L2::cache_hint.u32 [%x3], %r3, %x6;\n",
-                    out, NULL, 0, threads(32)),
-        "");
-    assert_int_equal(px->ops->read(px->self, &px->call, out, 0, words, sizeof words), RUNG_OK);
-    for (uint32_t i = 0; i < 32; i++)
-        assert_int_equal(words[i], 3 * i + 1);
-    px_free(px, out);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -607,7 +585,7 @@ int main(void)
         cmocka_unit_test(long_loops),           cmocka_unit_test(cooperative_grid),
         cmocka_unit_test(cooperative_deadlock), cmocka_unit_test(clusters),
         cmocka_unit_test(cluster_of_the_code),  cmocka_unit_test(symbols),
-        cmocka_unit_test(approximations),       cmocka_unit_test(cache_policies),
+        cmocka_unit_test(approximations),
     };
 
     return cmocka_run_group_tests(tests, open_device, close_device);

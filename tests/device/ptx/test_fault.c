@@ -408,6 +408,28 @@ static void large_fill(void **state)
     px_free(px, b);
 }
 
+/* Where data may stay in caches changes nothing of what a kernel computes. */
+static void cache_policies(void **state)
+{
+    struct px *px = *state;
+    uint32_t words[32];
+    for (uint32_t i = 0; i < 32; i++)
+        words[i] = 3 * i;
+    struct rung_buffer *out = px_buffer(px, "out", words, sizeof words);
+    assert_string_equal(
+        run_snippet(px,
+                    "mul.wide.u32 %x3, %r2, 4; add.s64 %x3, %x1, %x3;\n"
+                    "createpolicy.fractional.L2::evict_last.b64 %x6, 1.0;\n"
+                    "ld.global.nc.L2::cache_hint.u32 %r3, [%x3], %x6;\nadd.u32 %r3, %r3, 1;\n"
+                    "st.global.L2::cache_hint.u32 [%x3], %r3, %x6;\n",
+                    out, NULL, 0, (struct px_launch)WARP),
+        "");
+    assert_int_equal(px->ops->read(px->self, &px->call, out, 0, words, sizeof words), RUNG_OK);
+    for (uint32_t i = 0; i < 32; i++)
+        assert_int_equal(words[i], 3 * i + 1);
+    px_free(px, out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +447,7 @@ int main(void)
         cmocka_unit_test(crashes),
         cmocka_unit_test(unsupported_instructions),
         cmocka_unit_test(unsupported_is_per_kernel),
+        cmocka_unit_test(cache_policies),
         cmocka_unit_test(launch_limits),
         cmocka_unit_test(constants_are_read_only),
         cmocka_unit_test(memory_has_a_limit),
