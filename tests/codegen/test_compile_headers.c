@@ -289,8 +289,9 @@ static void the_sandbox_holds(void **state)
         "#include </etc/hostname>\n",
         "#include \"/proc/self/environ\"\n",
         "#include \"/proc/self/fd/0\"\n#include \"/proc/self/fd/1\"\n",
-        "#include \"/proc/self/fd/4\"\n#include \"/proc/self/fd/5\"\n#include \"/proc/self/fd/6\"\n"
-        "#include \"/proc/self/fd/7\"\n#include \"/proc/self/fd/8\"\n",
+        ("#include \"/proc/self/fd/4\"\n#include \"/proc/self/fd/5\"\n#include "
+         "\"/proc/self/fd/6\"\n"
+         "#include \"/proc/self/fd/7\"\n#include \"/proc/self/fd/8\"\n"),
         "#include \"../../../../../../etc/passwd\"\n",
         "const char data[] = {\n#embed \"/etc/passwd\"\n};\n",
     };

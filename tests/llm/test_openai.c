@@ -325,8 +325,8 @@ static void a_prompt_that_was_cut_is_told(void **state)
 {
     static const char *const fine_usages[] = {
         "null", "{\"prompt_tokens\":9000,\"completion_tokens\":1}",
-        "{\"prompt_tokens\":9000,\"completion_tokens\":1,"
-        "\"prompt_tokens_details\":{\"cached_tokens\":8999}}"};
+        ("{\"prompt_tokens\":9000,\"completion_tokens\":1,"
+         "\"prompt_tokens_details\":{\"cached_tokens\":8999}}")};
     (void)state;
     struct model model;
     open_plain(&model);

@@ -260,8 +260,8 @@ static void broken_chunks_and_jobs_are_refused(void **state)
         "{\"t\":\"job\",\"id\":1,\"label\":7,\"stages\":1,\"occasions\":1,\"bundle\":{}}",
         "{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":99,\"occasions\":1,\"bundle\":{}}",
         "{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":1,\"occasions\":1}",
-        "{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":1,\"occasions\":1,\"bundle_sha256\":"
-        "\"zz\"}",
+        ("{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":1,\"occasions\":1,\"bundle_sha256\":"
+         "\"zz\"}"),
         "{\"t\":\"result\"}",
         "{\"t\":\"ready\"}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
