@@ -253,9 +253,14 @@ int cli_show(int argc, char **argv)
     if (!arena)
         rung_die("out of memory");
     int32_t failed = rung_journal_open(args[0], RUNG_JOURNAL_READ, &journal, &err);
-    if (!failed)
+    bool opened = !failed;
+    if (opened)
         failed = show_load(journal, arena, &run, &err);
-    status = failed ? cli_fail(&err) : show(&run, args[0], args[1], json);
+    /* What stands before the damage is still worth reading. */
+    bool rest = failed == RUNG_EIO && opened && run.n_candidates > 0;
+    status = failed ? cli_fail(&err) : CLI_OK;
+    if (!failed || rest)
+        status = show(&run, args[0], args[1], json) + (failed ? status : 0);
     rung_journal_close(journal);
     rung_arena_free(arena);
     return status;

@@ -106,28 +106,49 @@ static int64_t beside(const struct rung_dim *dim, int64_t step)
     return up <= dim->max ? up : dim->value > step && down >= dim->min ? down : dim->value;
 }
 
+/* The least value that a dim allows. */
+static int64_t least(const struct rung_dim *dim)
+{
+    int64_t m = dim->multiple_of;
+    return (dim->min + m - 1) / m * m;
+}
+
+/* Whether the graph has a meaning at these dims; where it has none that is noted. */
+static bool probe_at(const struct graph_check *g, int64_t *dims)
+{
+    const struct rung_task *t = g->task;
+    int64_t shape[RUNG_MAX_DIMS];
+    struct rung_error err = rung_error_init();
+    if (rung_task_complete(t, dims, &err))
+        return true;
+    for (uint32_t i = 0; i < t->n_tensors; i++)
+        if (rung_task_shape(t, i, dims, shape, &err))
+            return true;
+    if (!ask(g, dims, &err))
+        return true;
+    RUNG_DIAG_AT(g->v->notes, g->place,
+                 "at other dims, such as %s, it fails: %s; state min, max or multiple_of of a "
+                 "dim, or check.shapes = \"fixed\"",
+                 rung_task_dims_text(g->v->arena, t, dims), placed(g->v->arena, err.message));
+    return false;
+}
+
 /*
  * Dims that equal each other by chance, or that happen to divide, hide a graph that is wrong for
- * others: asks at values beside the task's own, all different steps away.
+ * others: asks at values beside the task's own, all different steps away, and at the least ones.
  */
 static void probe(const struct graph_check *g)
 {
     static const int64_t steps[] = {1, 2, 3, 5, 7, 11, 13, 17};
     const struct rung_task *t = g->task;
-    int64_t *dims = RUNG_ARENA_NEW(g->v->arena, int64_t, t->n_dims), shape[RUNG_MAX_DIMS];
-    struct rung_error err = rung_error_init();
+    int64_t *dims = RUNG_ARENA_NEW(g->v->arena, int64_t, t->n_dims);
     for (uint32_t i = 0, k = 0; i < t->n_dims; i++)
         dims[i] = t->dims[i].derived ? 0 : beside(&t->dims[i], steps[k++ % 8]);
-    if (rung_task_complete(t, dims, &err))
+    if (!probe_at(g, dims))
         return;
-    for (uint32_t i = 0; i < t->n_tensors; i++)
-        if (rung_task_shape(t, i, dims, shape, &err))
-            return;
-    if (ask(g, dims, &err))
-        RUNG_DIAG_AT(g->v->notes, g->place,
-                     "at other dims, such as %s, it fails: %s; state min, max or multiple_of of a "
-                     "dim, or check.shapes = \"fixed\"",
-                     rung_task_dims_text(g->v->arena, t, dims), placed(g->v->arena, err.message));
+    for (uint32_t i = 0; i < t->n_dims; i++)
+        dims[i] = t->dims[i].derived ? 0 : least(&t->dims[i]);
+    probe_at(g, dims);
 }
 
 static void check_graph(const struct graph_check *g)

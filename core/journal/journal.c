@@ -342,7 +342,9 @@ static bool visit_row(struct rung_journal *j, sqlite3_stmt *stmt,
     };
     if (!json || !record.type || !record.key) {
         *status =
-            rung_fail(err, RUNG_EIO, "journal.record", "%s/journal.db: record %llu is damaged",
+            rung_fail(err, RUNG_EIO, "journal.record",
+                      "%s/journal.db: record %llu is damaged (the file was cut or changed); what "
+                      "stands before it can be shown, but the run can't go on: start a new one",
                       j->dir, (unsigned long long)record.seq);
         cJSON_Delete(json);
         return false;

@@ -169,7 +169,7 @@ static bool check_size(struct task_reader *r, const struct rung_node *node, cons
     const struct rung_expr *e = rung_expr_parse(r->arena, text, &problem);
     if (e && rung_expr_check(e, &scope, r->arena, &is_float, &problem) && !is_float)
         return true;
-    RUNG_DIAG_AT(r->diags, node, "size \"%s\": %s", text,
+    RUNG_DIAG_AT(r->diags, node, "size \"%s\": %s; sizes are separated by commas", text,
                  is_float ? "it must be an integer" : problem);
     return false;
 }

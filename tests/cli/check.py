@@ -209,6 +209,28 @@ class Tasks(Case):
         done = self.good(self.put(text.replace("check = {", 'check = { shapes = "fixed";')))
         self.assertEqual(done.stderr, "")
 
+    def test_dims_at_which_the_graph_means_nothing_are_noted_and_never_held_against_a_kernel(self):
+        task = self.put("""name = "pool"; summary = "pairs";
+dims = { n = 64; };
+tensors = ( { name = "x"; role = "input"; dtype = "f32"; shape = "1, 1, n"; },
+            { name = "y"; role = "output"; dtype = "f32"; shape = "1, 1, n / 2"; } );
+reference = { plugin = "ops"; graph = "y = maxpool1d(x, 2)"; };
+""", "pool.cfg")
+        kernel = self.put("""//@ launch pool grid=(ceil_div(n / 2, 64)) block=(64) args=(x, y, n / 2)
+__global__ void pool(const float *x, float *y, int n)
+{
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n) {
+        float a = x[2 * i], b = x[2 * i + 1];
+        y[i] = a > b || a != a ? a : b;
+    }
+}
+""", "pool.cu")
+        done = self.good(task)
+        self.assertIn("such as n=1, it fails", done.stdout + done.stderr)
+        done = self.rung("eval", task, kernel, "--device", "ptx", "--only", "check")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_settings_of_the_reference_are_checked(self):
         self.fault(('"ops";', '"ops"; thraeds = 2;'), "f.cfg:6: reference 'ops' has no setting 'thraeds'; "
                    "did you mean 'threads'? (it knows: name, plugin, graph, threads")

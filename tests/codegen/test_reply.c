@@ -242,6 +242,35 @@ static void thoughts_are_skipped(void **state)
     "__global__ void open_kernel(const float *x, float *y, int stage, float *spill)\n"             \
     "{\n    y[blockIdx.x] = x[stage] + spill[0];\n}\n"
 
+/* A file of the user that is no CUDA source, but holds one: ModelNew, a saved reply. */
+static void files_of_other_kinds_are_read_like_replies(void **state)
+{
+    (void)state;
+    static const char python[] =
+        "import torch\nfrom torch.utils.cpp_extension import load_inline\nsrc = r\"\"\"\n" KERNEL
+        "torch::Tensor go(torch::Tensor x, double scale) {\n  auto y = torch::empty_like(x);\n"
+        "  scaled<<<x.size(0), 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.size(1), "
+        "scale);\n"
+        "  return y;\n}\n\"\"\"\nm = load_inline(name='m', cpp_sources='', cuda_sources=src, "
+        "functions=['go'])\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return m.go(x, 0.5)\n";
+    static const char *const names[] = {"kernel.py", "reply.md"}, *const texts[] = {
+                                                                      python,
+                                                                      "Here it is:\n" FENCE(
+                                                                          "cuda", LAUNCH KERNEL)};
+    for (int i = 0; i < 2; i++) {
+        struct rung_reply_result r = {.struct_size = sizeof(r)};
+        int32_t status;
+        RUNG_INVOKE(status, h.instance, struct rung_codegen_ops, read_source, &h.call,
+                    harness_task(), names[i], ((struct rung_text){texts[i], strlen(texts[i])}), &r);
+        assert_int_equal(status, RUNG_OK);
+        if (r.code[0])
+            fail_msg("%s: %s: %s", names[i], r.code, r.message.ptr);
+        assert_non_null(strstr(r.bundle->files[0].text.ptr, "__global__"));
+        assert_null(strstr(r.bundle->files[0].text.ptr, "torch"));
+    }
+}
+
 static void missing_plan_lines_are_asked_for(void **state)
 {
     (void)state;
@@ -506,6 +535,7 @@ int main(void)
         cmocka_unit_test(code_without_fences),
         cmocka_unit_test(replies_without_code),
         cmocka_unit_test(thoughts_are_skipped),
+        cmocka_unit_test(files_of_other_kinds_are_read_like_replies),
         cmocka_unit_test(missing_plan_lines_are_asked_for),
         cmocka_unit_test(plan_lines_alone_join_the_earlier_code),
         cmocka_unit_test(the_parents_plan_is_inherited),

@@ -439,6 +439,33 @@ static int32_t read_file(struct cg_reading *r, const char *path, const char *sou
     return status;
 }
 
+static bool ends_with(const char *path, const char *end)
+{
+    size_t n = strlen(path), k = strlen(end);
+    return n > k && strcmp(path + n - k, end) == 0;
+}
+
+/* A Python file with its CUDA in strings (load_inline), or a reply that was saved: read as such. */
+static int32_t read_as_reply(const struct rung_host *host, struct rung_call *call,
+                             const struct rung_task *task, struct rung_text source, bool python,
+                             struct rung_reply_result *out)
+{
+    static const char open[] = "~~~~~~python\n", shut[] = "\n~~~~~~\n";
+    size_t n = source.len + sizeof(open) + sizeof(shut);
+    char *text = malloc(n);
+    if (!text)
+        return cg_no_memory(call->error);
+    int head = python ? (int)sizeof(open) - 1 : 0;
+    memcpy(text, open, (size_t)head);
+    memcpy(text + head, source.ptr, source.len);
+    memcpy(text + head + source.len, python ? shut : "\n", python ? sizeof(shut) : 2);
+    struct rung_reply_request req = {
+        .struct_size = sizeof(req), .task = task, .reply = {text, strlen(text)}};
+    int32_t status = cg_read_reply(host, call, &req, out);
+    free(text);
+    return status;
+}
+
 int32_t cg_read_source(const struct rung_host *host, struct rung_call *call,
                        const struct rung_task *task, const char *path, struct rung_text source,
                        struct rung_reply_result *out)
@@ -448,6 +475,8 @@ int32_t cg_read_source(const struct rung_host *host, struct rung_call *call,
     clear(out);
     if (source.len > MAX_SOURCE)
         return cg_fault(&r, "reply.none", "The file is over 4 MiB long.");
+    if (ends_with(path, ".py") || ends_with(path, ".md"))
+        return read_as_reply(host, call, task, source, ends_with(path, ".py"), out);
     char *clean = cg_clean(source.ptr, source.len);
     int32_t status = clean ? read_file(&r, path, clean) : cg_no_memory(call->error);
     free(clean);

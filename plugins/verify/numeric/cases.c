@@ -38,7 +38,11 @@ static int64_t pick(uint64_t *state, const int64_t *from, uint64_t n)
     return from[numeric_next(state) % n];
 }
 
-/* Elements of all tensors, and the operations; 0 of these where the reference counts none. */
+/*
+ * Elements of all tensors, and the operations; 0 of these where the reference counts none.
+ * RUNG_ECONFIG where the graph has no meaning at these dims, such as a window wider than its input:
+ * nothing can be asked of a kernel there.
+ */
 static int32_t sizes_of(const struct numeric_check *k, const int64_t *dims, double *elements,
                         double *flops)
 {
@@ -54,11 +58,12 @@ static int32_t sizes_of(const struct numeric_check *k, const int64_t *dims, doub
             n *= (double)shape[d];
         *elements += n;
     }
-    if (k->session->work(k->session, k->call, dims, &work))
+    int32_t status = k->session->work(k->session, k->call, dims, &work);
+    if (status)
         k->call->error->code = RUNG_OK;
     else
         *flops = work.flops;
-    return RUNG_OK;
+    return status == RUNG_ECONFIG ? status : RUNG_OK;
 }
 
 /* Elements of all tensors, or half the operations where these are more. */
