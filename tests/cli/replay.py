@@ -31,6 +31,7 @@ def main():
     assert set(result["verdicts"]) <= {"accepted", "not_judged"}, result["verdicts"]
     if evaluations >= 20:
         assert result["verdicts"] == {"accepted": 14}, result["verdicts"]
+        assert result["best"]["candidate"] == 3, result["best"]
     print(f"replay: {result['verdicts']}, best #{result['best']['candidate']} in {result['wall_s']:.1f} s")
     return 0
 

@@ -113,9 +113,12 @@ static int32_t add_task_shapes(const struct numeric_check *k, struct shapes *s, 
 {
     for (uint32_t i = 0; i < n; i++) {
         double cost;
-        int32_t status = RUNG_OK;
-        if (cost_of(k, from[i].dims, &cost))
+        int32_t status = cost_of(k, from[i].dims, &cost);
+        /* A graph that fails at the task's own dims is no reason to check less: the run tells it.
+         */
+        if (status && status != RUNG_ECONFIG)
             continue;
+        status = RUNG_OK;
         if (cost <= s->limit)
             status = add_shape(k, s, from[i].dims, cost, 1);
         else if (!cheapest->dims || cost < cheapest->cost)
