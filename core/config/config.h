@@ -67,8 +67,6 @@ struct rung_stage {
     const char *name;                 /* instance name: `name`, else the plugin's */
     const char *plugin;               /* name or path */
     const struct rung_node *settings; /* the whole group; NULL: none */
-    /* rungs only */
-    const char *on; /* the first of on_devices, or NULL */
     /* llm only */
     const char *const *roles; /* NULL-terminated; NULL: all */
     double weight;

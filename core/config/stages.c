@@ -70,7 +70,6 @@ static void read_devices(struct pipeline_reader *r, const struct rung_node *grou
             RUNG_DIAG_AT(r->diags, rung_node_get(group, "on"),
                          "'on' names device plugins, such as \"cuda\"; not \"%s\"",
                          stage->on_devices[i]);
-    stage->on = stage->on_devices ? stage->on_devices[0] : NULL;
 }
 
 static enum rung_when read_when(struct pipeline_reader *r, const struct rung_node *group,

@@ -64,7 +64,7 @@ static void the_built_in_pipeline_stands(void **state)
     assert_string_equal(p->timers[1].name, "model");
     assert_string_equal(p->references[0].plugin, "ops");
     assert_string_equal(p->rungs[0].plugin, "numeric");
-    assert_null(p->rungs[0].on);
+    assert_null(p->rungs[0].on_devices);
     assert_int_equal(p->n_workers, 1);
     assert_string_equal(p->workers[0].device, "auto");
     assert_null(p->workers[0].launch[0]);
@@ -101,7 +101,7 @@ static void every_key_is_read(void **state)
     assert_non_null(rung_node_get(p->llms[0].settings, "file"));
     assert_string_equal(p->llms[1].name, "mailbox");
     assert_string_equal(p->llms[1].roles[0], "ideas");
-    assert_string_equal(p->rungs[1].on, "ptx");
+    assert_string_equal(p->rungs[1].on_devices[0], "ptx");
     assert_string_equal(p->workers[0].launch[1], "-n1");
     assert_null(p->workers[0].launch[2]);
     assert_int_equal(p->workers[0].count, 16);
@@ -138,7 +138,7 @@ static void keys_of_the_later_stages_are_read(void **state)
     assert_int_equal(p->rungs[0].when, RUNG_WHEN_ALWAYS);
     assert_null(p->rungs[0].on_devices);
     assert_int_equal(p->rungs[1].when, RUNG_WHEN_BEST);
-    assert_string_equal(p->rungs[1].on, "ptx");
+    assert_string_equal(p->rungs[1].on_devices[0], "ptx");
     assert_string_equal(p->rungs[1].on_devices[1], "cuda");
     assert_null(p->rungs[1].on_devices[2]);
     assert_int_equal(p->rungs[2].when, RUNG_WHEN_FINAL);
