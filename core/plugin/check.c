@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "plugin/registry.h"
 
+#include <rung/baseline.h>
 #include <rung/codegen.h>
 #include <rung/compiler.h>
 #include <rung/device.h>
@@ -56,6 +57,9 @@ static const struct kind_info kinds[] = {
     {RUNG_KIND_TIMER, "timer", {SLOT(rung_timer_ops, measure)}},
     {RUNG_KIND_SEARCH, "search", {SLOT(rung_search_ops, decide)}},
     {RUNG_KIND_EXAMPLES, "examples", {SLOT(rung_examples_ops, examples)}},
+    {RUNG_KIND_BASELINE,
+     "baseline",
+     {SLOT(rung_baseline_ops, prepare), SLOT(rung_baseline_ops, release)}},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds, MAX_FACTORIES = 64, MAX_OPTIONS = 256 };
 

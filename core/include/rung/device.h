@@ -40,6 +40,11 @@ struct rung_device_info {
     uint32_t l2_bytes;
     uint32_t reserved;
     const char *driver; /* version text */
+    /* What the driver says of the hardware; 0 where it doesn't. */
+    uint32_t compute_major, compute_minor;
+    uint32_t sm_khz, memory_khz; /* highest clocks */
+    uint32_t memory_bus_bits;
+    uint32_t ordinal; /* among the devices that this plugin could have taken */
 };
 
 struct rung_buffer; /* the plugin's */
@@ -107,6 +112,49 @@ struct rung_launch {
 };
 
 struct rung_device_event; /* the plugin's */
+struct rung_graph;        /* the plugin's */
+
+/* Why a GPU's clock is held down (NVML's clocks event reasons, by meaning). */
+enum rung_throttle {
+    RUNG_THROTTLE_POWER = 1u << 0,    /* software power cap */
+    RUNG_THROTTLE_THERMAL = 1u << 1,  /* software or hardware thermal slowdown */
+    RUNG_THROTTLE_HARDWARE = 1u << 2, /* hardware slowdown or power brake */
+    RUNG_THROTTLE_SETTING = 1u << 3,  /* clocks set by someone, or synchronised boost */
+};
+
+/* State of a GPU at one moment; 0 where the driver does not say. */
+struct rung_device_condition {
+    uint32_t struct_size;
+    uint32_t throttle;                 /* rung_throttle */
+    uint32_t sm_mhz, sm_mhz_max;       /* now; the most that it may take */
+    uint32_t memory_mhz, celsius;      /* now */
+    uint32_t milliwatt, milliwatt_cap; /* now; enforced limit */
+    uint32_t other_processes;          /* that compute on it besides this one */
+    uint32_t known;                    /* 1: the driver's management library answered */
+};
+
+/* Handles of the driver's own, for libraries that queue work themselves. */
+enum rung_native {
+    RUNG_NATIVE_CONTEXT = 1, /* CUcontext, current on the calling thread afterwards */
+    RUNG_NATIVE_STREAM = 2,  /* CUstream that every operation below queues on */
+    RUNG_NATIVE_ORDINAL = 3, /* index among the GPUs that the driver shows */
+};
+
+/* A tensor map of the bulk copy engine (CUDA driver API, cuTensorMapEncodeTiled). */
+enum { RUNG_TENSORMAP_BYTES = 128, RUNG_TENSORMAP_DIMS = 5 };
+struct rung_tensormap {
+    uint32_t struct_size;
+    uint32_t dtype;                         /* rung_dtype */
+    uint32_t n_dims;                        /* 1..5; [0] is the fastest */
+    uint32_t swizzle;                       /* bytes: 0, 32, 64, 128 */
+    uint32_t l2_promotion;                  /* bytes: 0, 64, 128, 256 */
+    uint32_t fill_nan;                      /* 1: out of bounds reads as NaN, else 0 */
+    uint64_t address;                       /* of element 0; a multiple of 16 */
+    uint64_t dims[RUNG_TENSORMAP_DIMS];     /* elements */
+    uint64_t strides[RUNG_TENSORMAP_DIMS];  /* bytes between neighbours along dim i; [0] unused */
+    uint32_t box[RUNG_TENSORMAP_DIMS];      /* elements */
+    uint32_t elements[RUNG_TENSORMAP_DIMS]; /* traversal strides, 1 = all */
+};
 
 struct rung_device_ops {
     uint32_t struct_size;
@@ -172,6 +220,33 @@ struct rung_device_ops {
                       struct rung_buffer **out, uint64_t *bytes);
     int32_t (*copy)(void *self, struct rung_call *, struct rung_buffer *to, uint64_t to_offset,
                     struct rung_buffer *from, uint64_t from_offset, uint64_t bytes);
+
+    /*
+     * [worker, started] Graphs; all four or none. Between capture and captured, launch, fill, copy
+     * and whoever queues on the native stream are recorded and not run; nothing else may be called.
+     * captured: *out NULL with a fault when what was recorded can't be replayed. replay is queued
+     * like a launch.
+     */
+    int32_t (*capture)(void *self, struct rung_call *);
+    int32_t (*captured)(void *self, struct rung_call *, struct rung_graph **out,
+                        struct rung_fault *fault);
+    int32_t (*replay)(void *self, struct rung_call *, struct rung_graph *,
+                      struct rung_fault *fault);
+    void (*graph_free)(void *self, struct rung_graph *);
+    /*
+     * [worker, started] MEASURES, may be NULL: queued like a launch; afterwards no line of any
+     * buffer is in the last-level cache, none of it waits to be written back, and no part of it is
+     * set aside for persisting accesses.
+     */
+    int32_t (*flush)(void *self, struct rung_call *);
+    /* [worker, started] MEASURES, may be NULL. Never fails for what the driver doesn't tell. */
+    int32_t (*condition)(void *self, struct rung_call *, struct rung_device_condition *out);
+    /* [worker, started] May be NULL; a handle of rung_native, or 0. */
+    uint64_t (*native)(void *self, uint32_t what);
+    /* [worker, started] May be NULL: no tensor maps. Encodes into RUNG_TENSORMAP_BYTES bytes at
+     * `out`; a map that the hardware can't take is a fault (plan.error) that says why. */
+    int32_t (*tensormap)(void *self, struct rung_call *, const struct rung_tensormap *, void *out,
+                         struct rung_fault *fault);
 };
 
 #ifdef __cplusplus

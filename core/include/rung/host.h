@@ -8,6 +8,7 @@
 #include <rung/bundle.h>
 #include <rung/codegen.h>
 #include <rung/compiler.h>
+#include <rung/device.h>
 #include <rung/task.h>
 
 #ifdef __cplusplus
@@ -113,6 +114,62 @@ struct rung_host_compile {
     /* [worker, in executors] As rung_compiler_ops.compile, of the pipeline's compiler. */
     int32_t (*compile)(const struct rung_host *, struct rung_call *,
                        const struct rung_compile_request *, struct rung_compile_result *out);
+};
+
+/* ---- rung.host.device/0: the worker's device, for references and baselines ----
+ * Never while a candidate's launches are queued: the core calls these plugins only between runs.
+ */
+
+#define RUNG_HOST_DEVICE "rung.host.device/0"
+
+struct rung_host_device {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /* [worker, in executors] The device's own functions and what they want as `self`; NULL before
+     * the device has started. Launches are faulted as ever: a fault is the plugin's own. */
+    const struct rung_device_ops *(*ops)(const struct rung_host *, void **self);
+    /* [worker, in executors] The device's description. */
+    const struct rung_device_info *(*info)(const struct rung_host *);
+    /*
+     * [worker, in executors] Compiles CUDA source of the plugin's own for the device, keeps the
+     * result on disk for later processes where it can, and loads it. name: for messages. kernels:
+     * name expressions, NULL-terminated; *artifact has them in that order and lives as long as the
+     * host. The module is unloaded by the caller.
+     */
+    int32_t (*load)(const struct rung_host *, struct rung_call *, const char *name,
+                    struct rung_text source, const char *const *kernels,
+                    const struct rung_artifact **artifact, struct rung_module **module);
+};
+
+/* ---- rung.host.program/0: a program of the user's that answers lines, such as Python with torch
+ * ----
+ */
+
+#define RUNG_HOST_PROGRAM "rung.host.program/0"
+
+struct rung_program; /* opaque */
+
+struct rung_host_program {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /*
+     * [worker] Starts argv[0] (looked for in PATH unless it has a '/'), NULL-terminated, without a
+     * shell, in its own process group, with its standard error passed to the log and descriptors 0
+     * and 1 as pipes to this process. It ends with this process. extra_env: "NAME=value" texts
+     * beyond the environment, NULL-terminated, or NULL. RUNG_EUNAVAILABLE: no such program.
+     */
+    int32_t (*open)(const struct rung_host *, struct rung_call *, const char *const *argv,
+                    const char *const *extra_env, struct rung_program **out);
+    /*
+     * [worker, one exchange at a time a program] Sends one line and gives back the next line that
+     * the program writes (without its newline, in call->arena), at most max_bytes (0: 64 MiB) long.
+     * Obeys call->deadline_ns and call->cancel: the program is killed then. RUNG_EUNAVAILABLE: it
+     * ended; the message has the last of its standard error. line holds no newline.
+     */
+    int32_t (*exchange)(const struct rung_host *, struct rung_call *, struct rung_program *,
+                        struct rung_text line, uint64_t max_bytes, struct rung_text *answer);
+    /* [worker] Closes its input, waits up to 2 s, then kills its group. NULL is fine. */
+    void (*close)(const struct rung_host *, struct rung_program *);
 };
 
 /* ---- rung.host.artifact/0: keep bytes with the run ---- */

@@ -87,7 +87,19 @@ struct rung_http_request {
      * silence.
      */
     int32_t (*on_data)(void *ctx, struct rung_text piece);
-    void *ctx; /* of both */
+    void *ctx; /* of all three */
+    /*
+     * [the calling thread, during perform] Optional. Server-sent events (WHATWG HTML, section 9.2)
+     * of a 2xx reply whose Content-Type is text/event-stream: name ("message" when the event has
+     * none) and data (its lines joined by newlines), whole, whatever the pieces of the body were.
+     * Comments are dropped; an event cut off by the end of the body is dropped too. With any other
+     * type only the body is kept. A non-zero answer ends the call (RUNG_ECANCELLED).
+     */
+    int32_t (*on_event)(void *ctx, struct rung_text name, struct rung_text data);
+    uint32_t first_event_ms;    /* call's begin until the first event; 0: first_byte_ms */
+    uint32_t between_events_ms; /* between two events, comments not counted; 0: no limit */
+    uint32_t max_event_bytes;   /* data of one event; 0: 8 MiB; more ends as http.too_large */
+    uint32_t reserved;
 };
 
 struct rung_host_http {
@@ -107,7 +119,8 @@ struct rung_host_http {
      * installed, or too old http.resolve      the host's or the proxy's name is not known
      *                     http.connect      nothing answers there
      *                     http.tls          no TLS, or a certificate that doesn't verify
-     *   RUNG_ETIMEOUT     http.connect_timeout, http.first_byte, http.stalled, http.deadline
+     *   RUNG_ETIMEOUT     http.connect_timeout, http.first_byte, http.stalled, http.deadline,
+     *                     http.first_event, http.between_events
      *   RUNG_ECANCELLED   http.cancelled    by call->cancel
      *                     http.stopped      by on_head or on_data
      *   RUNG_EIO          http.too_large    body or head above its limit

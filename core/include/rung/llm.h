@@ -68,6 +68,18 @@ struct rung_llm_request {
      */
     int32_t (*on_delta)(void *ctx, struct rung_text delta);
     void *on_delta_ctx;
+    /* JSON schema that the reply's text shall obey, and a name for it ([a-z_]{1,64}); len 0: none.
+     * A backend or model that can't enforce it sends the request without. */
+    struct rung_text schema;
+    const char *schema_name;
+};
+
+/* What a server said of its limits; -1 where it said nothing. */
+struct rung_rate_limit {
+    uint32_t struct_size;
+    uint32_t reserved;
+    int64_t requests, requests_left, requests_reset_ms; /* reset: from now on */
+    int64_t tokens, tokens_left, tokens_reset_ms;       /* the scarcest kind of tokens */
 };
 
 enum rung_finish {
@@ -93,15 +105,33 @@ struct rung_llm_response {
     uint32_t n_parts;
     uint32_t reserved;
     struct rung_usage usage;
-    const char *model;      /* as the provider names it */
-    const char *request_id; /* may be NULL */
-    struct rung_text raw;   /* the provider's reply, bounded; may be empty */
+    const char *model;       /* as the provider names it */
+    const char *request_id;  /* may be NULL */
+    struct rung_text raw;    /* the provider's reply, bounded; may be empty */
+    const char *finish_word; /* the provider's own word for `finish`; may be NULL */
+    const char *repaired; /* parameter that was left out or renamed, since the server refused it on
+                             the first try; NULL: none */
+    uint32_t cut;         /* 1: the stream ended early; parts hold what had come */
+    uint32_t tries;       /* requests that were sent */
+    uint64_t first_token_ns; /* from the call's begin; 0: not streamed */
+    struct rung_rate_limit limits;
 };
 
 struct rung_llm_ops {
     uint32_t struct_size;
     uint32_t reserved;
-    /* [worker, started] Obeys call->deadline_ns and call->cancel. */
+    /*
+     * [worker, started] Obeys call->deadline_ns and call->cancel. Nothing is sent twice, but for
+     * one repair of a 400 that names a parameter. On an error too, usage, limits, request_id and
+     * tries of *out hold what is known. The errors that the core tells apart: RUNG_ECONFIG llm.key
+     * the key is refused; the message names its variable llm.request    the server refuses the
+     * request for good llm.model      there is no such model RUNG_EBUDGET       llm.quota      the
+     * account's quota is gone; waiting won't help RUNG_ERATELIMIT    llm.rate       too many
+     * requests; error->retry_after_ms when told RUNG_EUNAVAILABLE  llm.overloaded the server can't
+     * now (408, 409, 5xx, 529); retry_after_ms http.*         no connection RUNG_ETIMEOUT http.*
+     *   RUNG_EIO           llm.reply      what came is no reply of this protocol (HTML of a proxy)
+     *                      http.broken    cut off; *out holds what had come, cut = 1
+     */
     int32_t (*complete)(void *self, struct rung_call *, const struct rung_llm_request *,
                         struct rung_llm_response *out);
 };

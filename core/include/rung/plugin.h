@@ -4,7 +4,7 @@
  * A plugin is a shared object that exports exactly one function, RUNG_PLUGIN_ENTRY, and links
  * nothing of rung: every service of the host arrives through `struct rung_host`. This header and
  * one header a kind (llm.h, codegen.h, compiler.h, device.h, reference.h, verifier.h, timer.h,
- * search.h) are all that a plugin may include.
+ * baseline.h, search.h, examples.h) are all that a plugin may include.
  *
  * Versioning. While the kinds still change, the major is 0 and the draft number must be equal on
  * both sides; the entry is rung_plugin_v0. Version 1 will be the same under the name rung_plugin_v1
@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 #define RUNG_ABI_MAJOR 0u
-#define RUNG_ABI_DRAFT 3u
+#define RUNG_ABI_DRAFT 4u
 #define RUNG_PLUGIN_MAGIC 0x474e5552u /* "RUNG" */
 #define RUNG_ENTRY_NAME "rung_plugin_v0"
 
@@ -249,6 +249,7 @@ struct rung_factory {
 #define RUNG_KIND_TIMER "rung.timer/0"
 #define RUNG_KIND_SEARCH "rung.search/0"
 #define RUNG_KIND_EXAMPLES "rung.examples/0"
+#define RUNG_KIND_BASELINE "rung.baseline/0"
 
 struct rung_plugin {
     uint32_t magic; /* RUNG_PLUGIN_MAGIC */

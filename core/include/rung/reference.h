@@ -5,6 +5,7 @@
 #ifndef RUNG_REFERENCE_H
 #define RUNG_REFERENCE_H
 
+#include <rung/device.h>
 #include <rung/task.h>
 
 #ifdef __cplusplus
@@ -53,6 +54,14 @@ struct rung_reference_output {
     const double *bound;
 };
 
+/* An output on the device: value and bound of all its elements, float64, row-major, dense. */
+struct rung_reference_device_output {
+    uint32_t struct_size;
+    uint32_t tensor; /* index in the task */
+    uint64_t n;
+    struct rung_buffer *value, *bound; /* the caller frees them, through the device service */
+};
+
 /* Least work of the task at some dims. */
 struct rung_work {
     uint32_t struct_size;
@@ -74,6 +83,15 @@ struct rung_reference_ops {
                         struct rung_reference_output *outputs, uint32_t n_outputs);
     int32_t (*work)(void *self, struct rung_call *, const struct rung_task *, const int64_t *dims,
                     struct rung_work *out);
+    /*
+     * [worker] May be NULL. evaluate on the device of rung.host.device/0: each input's view has its
+     * buffer in `handle` and its device address in `data`, regions is NULL. Everything is queued
+     * on the device's stream or done when it returns. RUNG_EUNSUPPORTED when some operator has no
+     * form there, RUNG_ENOMEM when the device has too little room: the caller goes to evaluate.
+     */
+    int32_t (*evaluate_device)(void *self, struct rung_call *,
+                               const struct rung_reference_request *,
+                               struct rung_reference_device_output *outputs, uint32_t n_outputs);
 };
 
 #ifdef __cplusplus

@@ -24,8 +24,8 @@ enum rung_run_flag {
     RUNG_RUN_TIMED = 1u << 2,       /* result.elapsed_ns is filled (device must have MEASURES) */
     RUNG_RUN_KEEP_INPUTS = 1u << 3, /* skip the comparison of inputs afterwards (timing only) */
     /*
-     * Before each repeat, memory of twice the L2 is overwritten, without waiting for it: the caches
-     * hold nothing of the task, and the launches queue up behind it (device must have MEASURES).
+     * Before each repeat the device's caches are emptied, without waiting for it: they hold nothing
+     * of the task, and the launches queue up behind it (device must have MEASURES).
      */
     RUNG_RUN_COLD = 1u << 4,
     /*
@@ -70,7 +70,19 @@ struct rung_run_request {
     uint32_t n_fills;
     uint32_t repeats;       /* runs of the whole plan, poisoned anew before each; 0 means 1 */
     uint32_t sample_blocks; /* SAMPLED */
-    uint32_t reserved;
+    /*
+     * TIMED: sets of buffers; each has inputs of its own. Before every sample all sets get inputs
+     * that no launch saw before and poisoned outputs and temps, so that nothing kept from an
+     * earlier launch is of use. 0 means 1.
+     */
+    uint32_t sets;
+    /* TIMED: executions of the plan in one sample, back to back, each on another set (so at most
+     * `sets`); samples_ns is a sample's time over it. More than 1 needs a device with graphs. 0
+     * means 1. */
+    uint32_t batch;
+    /* TIMED: repeats, chosen at random, the last always among them, after which the outputs of one
+     * set are compared with the reference; what is wrong is in out->fault. 0: none. */
+    uint32_t verify;
 };
 
 /* One run; owned by the session, freed by end(). */
@@ -91,7 +103,11 @@ struct rung_run {
     const double *samples_ns;              /* TIMED: one a repeat, in order; NULL otherwise */
     uint32_t n_samples;                    /* = repeats with TIMED */
     uint32_t reserved2;
-    double floor_ns; /* TIMED: the same events with nothing between them, median */
+    double floor_ns;     /* TIMED: the same events with nothing between them, median */
+    uint32_t n_verified; /* TIMED: comparisons made, all of them good unless fault says otherwise */
+    uint32_t reserved3;
+    uint64_t set_bytes;                         /* TIMED: tensors and temps of one set */
+    struct rung_device_condition before, after; /* TIMED: around the samples */
 };
 
 /* What a launch was, for models and reports. */

@@ -27,13 +27,27 @@ struct rung_timing_recipe {
     uint32_t cold;       /* 1: cold L2; 0: warm */
     const int64_t *dims; /* dims vector: a bench shape */
     uint64_t seed;
+    /* As an earlier block of the same measurement chose them; 0, 0: the timer chooses. */
+    uint32_t sets, batch;
+    uint32_t verify; /* launches whose outputs are compared with the reference; 0: none */
+    uint32_t reserved;
+    double budget_s; /* wall time that the block may take; fewer samples come then; 0: no limit */
 };
+
+/* How the caches were cold. */
+enum rung_cold { RUNG_COLD_WARM = 0, RUNG_COLD_FLUSH = 1, RUNG_COLD_ROTATE = 2 };
 
 struct rung_measured {
     uint32_t struct_size;
     uint32_t n_samples;
     const double *samples_ns; /* raw, in the order taken */
-    double floor_ns;          /* what an empty measurement reads */
+    double floor_ns;          /* what an empty measurement reads, in the same mode */
+    uint32_t sets, batch;     /* as taken */
+    uint32_t cold;            /* rung_cold */
+    uint32_t n_dropped;       /* samples thrown away, since the clock was held down */
+    uint32_t n_verified;      /* launches whose outputs were compared, all good */
+    uint32_t launch_bound;    /* 1: less than three times the floor */
+    struct rung_device_condition before, after;
 };
 
 struct rung_modelled {
