@@ -8,6 +8,7 @@
 
 #include "plugin/instance.h"
 #include "task/plan.h"
+#include <rung/baseline.h>
 #include <rung/session.h>
 
 struct rung_session_spec {
@@ -18,8 +19,16 @@ struct rung_session_spec {
     const struct rung_plan *plan;
     const struct rung_artifact *artifact;
     struct rung_point point;
-    uint64_t memory_limit; /* bytes of buffers at once; 0: the device's */
+    uint64_t memory_limit;               /* bytes of buffers at once; 0: the device's */
     const struct rung_task_rest *stated; /* the work that the task states; NULL: none */
+    /*
+     * A baseline instead of a candidate: plan and artifact are NULL then, and one execution is one
+     * call of rung_baseline_ops.enqueue with the case, whose scratch the session provides.
+     */
+    struct rung_instance *baseline;
+    const struct rung_baseline_case *baseline_case;
+    /* For what the host would otherwise do itself; NULL: it does. Borrowed. */
+    struct session_gpu *gpu;
 };
 
 struct rung_open_session;
