@@ -17,6 +17,7 @@ int cli_check(int argc, char **argv);
 int cli_show(int argc, char **argv);
 int cli_export(int argc, char **argv);
 int cli_plugin(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
 int cli_worker(int argc, char **argv);
 int cli_helper(int argc, char **argv);
 
@@ -24,7 +25,7 @@ int cli_helper(int argc, char **argv);
 struct cli_option {
     const char *name;  /* "--json" */
     const char *value; /* name of its value for the help, or NULL: a switch */
-    const char *help;
+    const char *help;  /* NULL: for rung itself, not shown */
     bool repeat;
     const char **texts; /* where values go (an array for repeat) */
     size_t *count;      /* repeat: how many there are */

@@ -1,28 +1,23 @@
 /*
- * `rung plugin list|info`. Files are opened in a child of their own, so that one which crashes
+ * `rung plugin list|info|try`. Files are opened in a child of their own, so that one which crashes
  * while it is loaded is named and the others are still told. The child prints what it finds as
  * JSON.
  */
-#include "base/die.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "cli/child.h"
 #include "cli/cli.h"
+#include "cli/plugin_try.h"
 #include "plugin/registry.h"
 
-#include <errno.h>
 #include <math.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-enum { MAX_SCAN = 1 << 20 };
-extern char **environ;
+enum { SCAN_S = 60 };
 
 /* ---- The child: one file as JSON ---- */
 
@@ -99,65 +94,14 @@ static int scan(const char *path, bool insecure)
 
 /* ---- The parent ---- */
 
-static void read_all(int fd, struct rung_buf *out)
-{
-    char chunk[4096];
-    ssize_t n;
-    while ((n = read(fd, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR))
-        if (n > 0 && out->len + (size_t)n < MAX_SCAN)
-            rung_buf_add(out, chunk, (size_t)n);
-}
-
-static cJSON *crashed(const char *path, int status)
-{
-    char text[200];
-    cJSON *json = cJSON_CreateObject();
-    if (WIFSIGNALED(status))
-        snprintf(text, sizeof text, "crashed while it was loaded (signal %d, %s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-    else
-        snprintf(text, sizeof text, "ended the process that loaded it (status %d)",
-                 WEXITSTATUS(status));
-    struct rung_buf message = {0};
-    rung_buf_printf(&message, "%s: %s", path, text);
-    cJSON_AddStringToObject(json, "path", path);
-    cJSON_AddStringToObject(json, "error", message.ptr);
-    rung_buf_free(&message);
-    return json;
-}
-
 static cJSON *scan_in_child(const char *path, bool insecure)
 {
-    int fds[2], status = 0;
-    pid_t pid;
-    struct rung_buf out = {0};
-    posix_spawn_file_actions_t actions;
-    const char *exe = rung_exe_path();
-    char *argv[] = {(char *)"rung",
-                    (char *)"plugin",
-                    (char *)"scan",
-                    (char *)path,
-                    insecure ? (char *)"--allow-insecure-plugins" : NULL,
-                    NULL};
-    if (!exe || pipe(fds) != 0)
-        rung_die("can't start a child: %s", strerror(errno));
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addclose(&actions, fds[0]);
-    posix_spawn_file_actions_addclose(&actions, fds[1]);
-    int failed = posix_spawn(&pid, exe, &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(fds[1]);
-    if (failed)
-        rung_die("can't start a child: %s", strerror(failed));
-    read_all(fds[0], &out);
-    close(fds[0]);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    cJSON *json =
-        status == 0 ? rung_json_parse(rung_buf_text(&out), out.len) : crashed(path, status);
-    rung_buf_free(&out);
-    return json ? json : crashed(path, status);
+    const char *const args[] = {"plugin", "scan", path,
+                                insecure ? "--allow-insecure-plugins" : NULL, NULL};
+    cJSON *json = cli_child(args, path, SCAN_S, false);
+    if (!rung_json_get(json, "path"))
+        cJSON_AddStringToObject(json, "path", path);
+    return json;
 }
 
 static void print_list_row(const cJSON *json)
@@ -251,7 +195,8 @@ static bool wanted(const cJSON *json, const char *path, const char *name)
     return (strncmp(base, name, n) == 0 && strcmp(base + n, ".so") == 0) || has_factory(json, name);
 }
 
-static int tell(bool list, bool as_json, const char *name, bool insecure)
+/* wrapped: JSON as an object, for a parent that reads one (cli_child) */
+static int tell(bool list, bool as_json, bool wrapped, const char *name, bool insecure)
 {
     struct rung_arena *arena = rung_arena_new();
     struct rung_registry *registry = rung_registry_new();
@@ -275,7 +220,9 @@ static int tell(bool list, bool as_json, const char *name, bool insecure)
         cJSON_AddItemToArray(all, json);
     }
     char *line = as_json ? rung_json_line(all) : NULL;
-    if (line)
+    if (line && wrapped)
+        printf("{\"plugins\":%s}\n", line);
+    else if (line)
         puts(line);
     if (!shown && name)
         fprintf(stderr, "rung plugin: no plugin '%s'; `rung plugin list` shows all\n", name);
@@ -286,12 +233,28 @@ static int tell(bool list, bool as_json, const char *name, bool insecure)
     return name && (!shown || refused) ? CLI_USAGE : CLI_OK;
 }
 
+static int cli_plugin_usage(void)
+{
+    fputs("rung plugin: use `rung plugin list`, `rung plugin info NAME` or "
+          "`rung plugin try KIND NAME`\n",
+          stderr);
+    return CLI_USAGE;
+}
+
 int cli_plugin(int argc, char **argv)
 {
-    bool json = false, insecure = false;
-    const char *args[2] = {NULL, NULL};
+    bool json = false, wrapped = false, insecure = false;
+    const char *args[3] = {NULL, NULL, NULL}, *sets[64];
+    size_t n_sets = 0;
     int status = 0;
     const struct cli_option options[] = {
+        {.name = "--set",
+         .value = "OPTION=VALUE",
+         .help = "try: an option of the plugin",
+         .repeat = true,
+         .texts = sets,
+         .count = &n_sets},
+        {.name = "--wrapped", .flag = &wrapped},
         {.name = "--json", .help = "JSON on standard output", .flag = &json},
         {.name = "--allow-insecure-plugins",
          .help = "load plugin files that others may write",
@@ -299,21 +262,31 @@ int cli_plugin(int argc, char **argv)
         {0}};
     const struct cli_command command = {
         .name = "plugin",
-        .usage = "list | info NAME|FILE.so [--json]",
+        .usage = "list | info NAME|FILE.so | try KIND NAME [options]",
         .summary = "Lists the plugins of the search path, or tells one's version, hash, thread "
                    "model and options,\n"
-                   "all from its own tables. Each file is loaded in a process of its own.",
+                   "all from its own tables. Each file is loaded in a process of its own. `try` "
+                   "starts one with its\n"
+                   "options, as a run would, and tells what it found or what it lacks.",
         .options = options,
         .min_args = 1,
-        .max_args = 2};
+        .max_args = 3};
     if (cli_parse(&command, argc, argv, args, &status) < 0)
         return status;
+    if (strcmp(args[0], "try") == 0 && args[2])
+        return cli_plugin_try(&(struct cli_plugin_try){.kind = args[1],
+                                                       .name = args[2],
+                                                       .sets = sets,
+                                                       .n_sets = n_sets,
+                                                       .json = json,
+                                                       .insecure = insecure});
+    if (args[2] || n_sets)
+        return cli_plugin_usage();
     if (strcmp(args[0], "list") == 0 && !args[1])
-        return tell(true, json, NULL, insecure);
+        return tell(true, json, wrapped, NULL, insecure);
     if (strcmp(args[0], "info") == 0 && args[1])
-        return tell(false, json, args[1], insecure);
+        return tell(false, json, false, args[1], insecure);
     if (strcmp(args[0], "scan") == 0 && args[1])
         return scan(args[1], insecure);
-    fprintf(stderr, "rung plugin: use `rung plugin list` or `rung plugin info NAME`\n");
-    return CLI_USAGE;
+    return cli_plugin_usage();
 }

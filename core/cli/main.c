@@ -18,7 +18,8 @@ static const struct subcommand subcommands[] = {
     {"check", cli_check, "tell all that is wrong with task and pipeline files"},
     {"show", cli_show, "what a run did; one candidate with its source and verdicts"},
     {"export", cli_export, "a run's winner, or its replies as a cassette for llm/replay"},
-    {"plugin", cli_plugin, "list plugins; tell one's options"},
+    {"plugin", cli_plugin, "list plugins; tell one's options; start one"},
+    {"doctor", cli_doctor, "what rung can use on this machine, and what is missing"},
     {"worker", cli_worker, "what `rung run` starts on each machine; speaks on its pipes"},
     {"helper", cli_helper, NULL},
 };

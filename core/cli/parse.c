@@ -10,6 +10,8 @@ static void help(const struct cli_command *c)
     if (c->options[0].name)
         puts("\noptions:");
     for (const struct cli_option *o = c->options; o->name; o++) {
+        if (!o->help) /* rung's own */
+            continue;
         char left[64];
         snprintf(left, sizeof left, "%s%s%s", o->name, o->value ? " " : "",
                  o->value ? o->value : "");

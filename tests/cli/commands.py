@@ -35,10 +35,41 @@ class Basics(unittest.TestCase):
             self.assertIn(word, done.stdout)
 
     def test_every_command_has_help(self):
-        for command in ("run", "eval", "check", "show", "export", "plugin", "worker"):
+        for command in ("run", "eval", "check", "show", "export", "plugin", "doctor", "worker"):
             done = rung(command, "--help")
             self.assertEqual(done.returncode, 0, command)
             self.assertIn(f"rung {command} ", done.stdout.split("\n")[0])
+
+    def test_doctor_starts_what_is_there_and_says_what_is_missing(self):
+        done = rung("doctor", "--quick", "--json", OPENAI_API_KEY="sk-not-to-be-shown", ANTHROPIC_API_KEY="")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        report = json.loads(done.stdout)
+        states = {device["name"]: device["state"] for device in report["devices"]}
+        self.assertEqual(states["ptx"], "ready")
+        self.assertTrue(all(plugin["state"] == "ready" for plugin in report["plugins"]), report["plugins"])
+        self.assertIn("nvrtc", {plugin["name"] for plugin in report["plugins"]})
+        keys = {key["reference"]: key["present"] for key in report["keys"]}
+        self.assertEqual((keys["env:OPENAI_API_KEY"], keys["env:ANTHROPIC_API_KEY"]), (True, False))
+        self.assertNotIn("not-to-be-shown", done.stdout + rung("doctor", "--quick", OPENAI_API_KEY="sk-not-to-be-shown").stdout)
+
+    def test_doctor_says_when_no_run_can_work(self):
+        with tempfile.TemporaryDirectory() as folder:
+            bare = pathlib.Path(folder, "bin")
+            bare.mkdir()
+            shutil.copy(RUNG, bare / "rung")
+            done = subprocess.run([str(bare / "rung"), "doctor", "--quick"], capture_output=True, text=True, timeout=60,
+                                  env={"RUNG_DATA_DIR": f"{ROOT}/config", "PATH": os.environ["PATH"]})
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("no device starts", done.stdout)
+
+    def test_a_plugin_can_be_tried_alone(self):
+        done = rung("plugin", "try", "device", "ptx", "--json")
+        found = json.loads(done.stdout)
+        self.assertEqual((done.returncode, found["state"], found["device"]["measures"]), (0, "ready", False))
+        done = rung("plugin", "try", "device", "ptx", "--set", "thread=2")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("did you mean 'threads'?", done.stderr)
+        self.assertEqual(rung("plugin", "try", "devise", "ptx").returncode, 2)
 
     def test_wrong_usage_is_2_and_says_what_is_near(self):
         for arguments in ((), ("evl",), ("run",), ("run", "--nonsense", "x"), ("eval", TASK),
