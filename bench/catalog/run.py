@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The catalog's kernels for the headline tasks: a search over each task, then every kernel with its best tune point.
 
-    bench/catalog/run.py RUNG [--device cuda|ptx] [--small] [--workers N] [--wall 60s] [--out DIR] [TASK...]
+    bench/catalog/run.py RUNG [TASK...] [--device cuda|ptx] [--small] [--workers N] [--wall 60s] [--out DIR]
+                         [--baselines cublas,cudnn,torch,torch_compile]
 
 Times are measured where the device has a clock and modelled where it has none; the table says which. Each search is
-an ordinary run, kept in DIR.
+an ordinary run, kept in DIR. With baselines the winner is timed again in three fresh processes, in turns with each.
 """
 import argparse
 import json
@@ -21,6 +22,7 @@ search = {{ plugin = "branching"; rounds = 4; ideas = 8; branches = 1; keep = 3;
 workers = ( {{ device = "{device}"; count = {workers}; }} );
 limits = {{ check = "5m"; time = "5m"; }};
 budget = {{ wall = "{wall}"; }};
+timing = {{ baselines = ( {baselines} ); }};
 """
 
 
@@ -46,11 +48,28 @@ def table(rung, run):
     return best
 
 
+def final(found):
+    """The winner beside the baselines, over fresh processes."""
+    if not found:
+        return
+    low, high = found["ci_us"]
+    print(f"  winner {found['median_us']:.1f} us [{low:.1f}, {high:.1f}] in {found['processes']} processes, spread "
+          f"{100 * found['spread']:.2f} %")
+    for b in found["baselines"]:
+        if not b.get("available", True) or "speedup" not in b:
+            print(f"  vs {b['name']}: not available: {b.get('why', '')}")
+            continue
+        low, high = b["speedup_ci"]
+        print(f"  vs {b['name']} ({b.get('label', '')}, {b.get('math', '')}): {b['median_us']:.1f} us, {b['speedup']:.3f}x "
+              f"[{low:.3f}, {high:.3f}] {b['verdict']}")
+
+
 def search(arguments, task, folder):
     folder.mkdir(parents=True)
     config = folder / "search.cfg"
     config.write_text(PIPELINE.format(task=ROOT / "config" / "tasks" / f"{task}.cfg", device=arguments.device,
-                                      workers=arguments.workers, wall=arguments.wall))
+                                      workers=arguments.workers, wall=arguments.wall,
+                                      baselines=", ".join(f'"{b}"' for b in arguments.baselines.split(",") if b)))
     start = time.monotonic()
     done = subprocess.run([arguments.rung, "run", str(config), "--out", str(folder / "run"), "--json", "--quiet"],
                           capture_output=True, text=True)
@@ -61,6 +80,7 @@ def search(arguments, task, folder):
     floor = (report["best"] or {}).get("time", {}).get("floor_us", 0)
     print(f"\n{task}: {report['candidates']} candidates, {report['evaluations']} verdicts in "
           f"{time.monotonic() - start:.1f} s ({report['stop']}); floor {floor:.3g} us; {report['verdicts']}")
+    final(report.get("final"))
     rows = table(arguments.rung, str(folder / "run"))
     for name, (us, kind, point) in sorted(rows.items(), key=lambda row: row[1][0] or 1e30):
         print(f"  {name:34} {f'{us:.1f} us {kind}' if us else '-':>24}  {point}", flush=True)
@@ -73,6 +93,7 @@ def main():
     parser.add_argument("--device", default="auto")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--wall", default="60s")
+    parser.add_argument("--baselines", default="")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--out", default="bench-catalog")
     arguments = parser.parse_args()

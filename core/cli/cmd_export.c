@@ -104,6 +104,8 @@ static int32_t export_cassette(struct rung_journal *journal, const char *path,
 static const struct show_candidate *best_of(const struct show_run *r)
 {
     const struct show_candidate *best = NULL;
+    if (r->winner && r->candidates[r->winner - 1]->accepted)
+        return r->candidates[r->winner - 1];
     for (uint32_t i = 0; i < r->n_candidates; i++) {
         const struct show_candidate *c = r->candidates[i];
         if (c->accepted && (!best || (c->time_ns > 0 && c->time_ns < best->time_ns)))

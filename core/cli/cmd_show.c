@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/diff.h"
 #include "cli/show_data.h"
+#include "cli/show_spend.h"
 #include "engine/report_text.h"
 #include "task/plan.h"
 
@@ -42,6 +43,14 @@ static void print_run(const struct show_run *r, const char *dir)
     printf("%5s  %5s  %-20s %17s  %s\n", "cand.", "from", "verdict", "time", "idea");
     for (uint32_t i = 0; i < r->n_candidates; i++)
         print_row(r, r->candidates[i]);
+    struct show_spend spend = show_spend_read(r->journal);
+    show_spend_print(&spend);
+    if (!r->final)
+        return;
+    cJSON *final = rung_json_parse(r->final, strlen(r->final));
+    putchar('\n');
+    rung_report_final(stdout, final);
+    cJSON_Delete(final);
 }
 
 static cJSON *candidate_json(const struct show_run *r, const struct show_candidate *c)
@@ -73,6 +82,10 @@ static cJSON *run_json(const struct show_run *r)
         cJSON_AddStringToObject(json, "stop", r->stop);
     else
         cJSON_AddNullToObject(json, "stop");
+    struct show_spend spend = show_spend_read(r->journal);
+    cJSON_AddItemToObject(json, "spent", show_spend_json(&spend));
+    cJSON *final = r->final ? rung_json_parse(r->final, strlen(r->final)) : NULL;
+    cJSON_AddItemToObject(json, "final", final ? final : cJSON_CreateNull());
     cJSON *ideas = cJSON_AddArrayToObject(json, "ideas"),
           *list = cJSON_AddArrayToObject(json, "candidates");
     for (uint32_t i = 0; i < r->n_ideas; i++) {

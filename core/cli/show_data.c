@@ -156,6 +156,34 @@ static void take_variant(struct show_run *r, const char *key, const cJSON *json)
         take_failure(c, v);
 }
 
+/* A winner that did wrong when it was timed again is none, as one that a later rung refused. */
+static void take_retiming(struct show_run *r, const char *key, const cJSON *json)
+{
+    struct show_candidate *c = candidate_at(r, strtol(key, NULL, 10));
+    if (!c || strcmp(rung_json_text(json, "verdict", ""), "rejected") != 0)
+        return;
+    struct show_variant *v = variant_of(r, key, json);
+    v->occasion = "final";
+    *c->last = v;
+    c->last = &v->next;
+    take_refusal(c, v);
+}
+
+static void take_summary(struct show_run *r, const cJSON *json)
+{
+    int64_t winner = rung_json_i64(rung_json_get(json, "best"), "candidate", 0);
+    const cJSON *final = rung_json_get(json, "final");
+    r->stop = copy(r, json, "stop");
+    r->winner = winner > 0 && winner <= r->n_candidates ? (uint32_t)winner : 0;
+
+    r->final = NULL;
+    if (!cJSON_IsObject(final))
+        return;
+    char *line = rung_json_line(final);
+    r->final = rung_arena_strdup(r->arena, line);
+    free(line);
+}
+
 static bool visit(void *ctx, const struct rung_record *record)
 {
     struct show_run *r = ctx;
@@ -175,7 +203,9 @@ static bool visit(void *ctx, const struct rung_record *record)
     } else if (strcmp(type, "process") == 0) {
         r->stop = NULL;
     } else if (strcmp(type, "end") == 0) {
-        r->stop = copy(r, record->json, "stop");
+        take_summary(r, record->json);
+    } else if (strcmp(type, "final") == 0) {
+        take_retiming(r, record->key, record->json);
     }
     return true;
 }
@@ -217,5 +247,6 @@ int32_t show_bundle(const struct show_run *run, const struct show_candidate *c,
 
 cJSON *show_verdict(const struct show_run *run, const struct show_variant *v)
 {
-    return v ? rung_journal_find(run->journal, "variant", v->key, NULL) : NULL;
+    cJSON *verdict = v ? rung_journal_find(run->journal, "variant", v->key, NULL) : NULL;
+    return v && !verdict ? rung_journal_find(run->journal, "final", v->key, NULL) : verdict;
 }

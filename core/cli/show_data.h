@@ -42,6 +42,8 @@ struct show_run {
     struct show_candidate **candidates; /* [0] is candidate 1 */
     uint32_t n_candidates, cap_candidates;
     uint64_t replies;
+    uint32_t winner;   /* as the last summary names it; 0: none yet */
+    const char *final; /* the winner timed again, of the last summary, as JSON; NULL: none */
 };
 
 /* Everything is in the arena; the journal stays the caller's and must outlive the run. */

@@ -56,10 +56,10 @@ enum rung_when {
     RUNG_WHEN_FINAL,  /* once, on the winner */
 };
 
-/* What a model costs, in USD per million tokens. */
+/* What a model costs, in USD per million tokens. Reasoning costs what output does. */
 struct rung_price {
     bool given;
-    double input, output, cache_read, cache_write;
+    double input, output, cache_read, cache_write_5m, cache_write_1h;
 };
 
 /* One plugin in use: its name and its own settings. */
@@ -69,8 +69,11 @@ struct rung_stage {
     const struct rung_node *settings; /* the whole group; NULL: none */
     /* llm only */
     const char *const *roles; /* NULL-terminated; NULL: all */
-    double weight;
-    struct rung_price price;
+    double weight;            /* 0: only when another model can't */
+    struct rung_price price;  /* as the pipeline states it; see rung_price_find */
+    uint32_t parallel;        /* requests at once; 0: limits.llm_parallel */
+    uint32_t output_cap;      /* most tokens that one reply of the model may have; 0: not known */
+    const char *const *tools; /* offered to it, NULL-terminated; NULL: the pipeline's */
     /* rungs */
     const char *const *on_devices; /* names of the devices that it needs; NULL: any */
     /* rungs, profile */
@@ -100,7 +103,18 @@ struct rung_limits {
     double start_s, compile_s, check_s,
         time_s;               /* deadlines of stages: worker start, compile, a rung, timing */
     uint32_t compile_repairs; /* replies after the first for one candidate that does not compile */
-    uint32_t llm_parallel;    /* requests at once */
+    uint32_t check_repairs;   /* the same for one that compiles and fails a check */
+    uint32_t llm_parallel;    /* requests at once to one model */
+    uint32_t llm_tries;       /* sendings of one request that a server turns away */
+    double llm_wait_s;        /* most seconds between these, all waits together */
+};
+
+/* What one logical request may grow to. */
+struct rung_conversation {
+    uint32_t continues;  /* times that a reply that was cut off by its length is gone on with */
+    uint32_t tool_calls; /* calls that are carried out */
+    int64_t tool_bytes;  /* bytes of all their results */
+    int64_t log_bytes;   /* of one log or verdict in a prompt; its middle is cut out */
 };
 
 struct rung_budget {
@@ -108,6 +122,7 @@ struct rung_budget {
     uint64_t calls, tokens;
     double wall_s;
     double usd;
+    bool allow_unknown_price; /* usd also holds when some model's price is not known */
 };
 
 /* When a search has done enough; 0: never for that reason. */
@@ -115,6 +130,25 @@ struct rung_stop {
     double roofline;   /* share of the physical floor's speed that is enough, up to 1 */
     uint32_t patience; /* rounds in a row without a faster kernel */
     double target_s;   /* a time that is enough */
+};
+
+/* How times are compared (`timing`). */
+struct rung_timing_settings {
+    double delta;       /* a ratio of times that is nearer to 1 is no difference */
+    double budget_s;    /* wall time of the turns at one shape, once `rounds` are done */
+    uint32_t rounds;    /* at least so many turns there and back */
+    uint32_t processes; /* fresh executors in which a run's winner is timed again */
+};
+#define RUNG_TIMING_DEFAULTS                                                                       \
+    {                                                                                              \
+        .delta = 0.01, .budget_s = 5, .rounds = 10, .processes = 3                                 \
+    }
+
+/* How models' servers are reached (`http`); meaning: struct rung_http_settings of http/http.h. */
+struct rung_http_group {
+    uint32_t version;  /* 1 or 2; 0: not said */
+    const char *proxy; /* "": none; NULL: not said */
+    const char *ca;    /* resolved; NULL: not said */
 };
 
 struct rung_pipeline {
@@ -148,6 +182,10 @@ struct rung_pipeline {
     uint32_t n_examples;
     const struct rung_context_source *contexts;
     uint32_t n_contexts;
+    struct rung_http_group http;
+    struct rung_conversation conversation;
+    const char *const *tools; /* offered to models, NULL-terminated; NULL: none */
+    struct rung_timing_settings timing;
 };
 
 /*
@@ -158,6 +196,17 @@ struct rung_pipeline {
 const struct rung_pipeline *rung_pipeline_read(struct rung_arena *arena,
                                                const struct rung_node *root,
                                                struct rung_diags *diags);
+
+/*
+ * What a model costs: as the pipeline states it, else the first item that matches of the user's
+ * prices (XDG_CONFIG_HOME/rung/prices.cfg), then of data_dir/prices.cfg. given is false when none
+ * does. Faults of these files go to diags.
+ */
+struct rung_price rung_price_find(struct rung_arena *arena, const char *data_dir,
+                                  const struct rung_stage *llm, struct rung_diags *diags);
+
+/* Names of the tools that models can be offered; engine/tools.c carries them out. */
+extern const char *const rung_tool_names[];
 
 /* Every key of a pipeline file. NULL-terminated. */
 extern const char *const rung_pipeline_keys[];

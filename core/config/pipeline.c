@@ -95,8 +95,9 @@ static int64_t read_count(struct pipeline_reader *r, const struct rung_node *gro
 
 static void read_limits(struct pipeline_reader *r, struct rung_limits *out)
 {
-    static const char *const known[] = {"start",           "compile",      "check", "time",
-                                        "compile_repairs", "llm_parallel", NULL};
+    static const char *const known[] = {
+        "start",         "compile",      "check",     "time",     "compile_repairs",
+        "check_repairs", "llm_parallel", "llm_tries", "llm_wait", NULL};
     const struct rung_node *group = rung_config_child(r->root, "limits", RUNG_NODE_GROUP, r->diags);
     if (!group) {
         if (!rung_node_get(r->root, "limits"))
@@ -109,12 +110,33 @@ static void read_limits(struct pipeline_reader *r, struct rung_limits *out)
     out->time_s = read_limit(r, group, "time");
     out->compile_repairs = (uint32_t)read_count(r, group, "compile_repairs", 0, 100);
     out->llm_parallel = (uint32_t)read_count(r, group, "llm_parallel", 1, 1024);
+    /* Journals of older versions lack these. */
+    out->check_repairs = (uint32_t)rung_config_int(group, "check_repairs", 0, 0, 100, r->diags);
+    out->llm_tries = (uint32_t)rung_config_int(group, "llm_tries", 8, 1, 1000, r->diags);
+    out->llm_wait_s = read_duration(r, group, "llm_wait", 600, 1e6);
     rung_diag_unknown(r->diags, group, "limits", known);
+}
+
+static void read_conversation(struct pipeline_reader *r, struct rung_conversation *out)
+{
+    static const char *const known[] = {"continues", "tool_calls", "tool_bytes", "log_bytes", NULL};
+    static const struct rung_conversation usual = {3, 8, 64 << 10, 12000};
+    const struct rung_node *group =
+        rung_config_child(r->root, "conversation", RUNG_NODE_GROUP, r->diags);
+    *out = usual;
+    if (!group)
+        return;
+    out->continues = (uint32_t)rung_config_int(group, "continues", 3, 0, 32, r->diags);
+    out->tool_calls = (uint32_t)rung_config_int(group, "tool_calls", 8, 0, 1000, r->diags);
+    out->tool_bytes = rung_config_int(group, "tool_bytes", usual.tool_bytes, 0, 64 << 20, r->diags);
+    out->log_bytes = rung_config_int(group, "log_bytes", usual.log_bytes, 256, 1 << 20, r->diags);
+    rung_diag_unknown(r->diags, group, "conversation", known);
 }
 
 static void read_budget(struct pipeline_reader *r, struct rung_budget *out)
 {
-    static const char *const known[] = {"usd", "tokens", "calls", "evaluations", "wall", NULL};
+    static const char *const known[] = {
+        "usd", "tokens", "calls", "evaluations", "wall", "allow_unknown_price", NULL};
     const struct rung_node *group = rung_config_child(r->root, "budget", RUNG_NODE_GROUP, r->diags);
     if (!group)
         return;
@@ -123,6 +145,9 @@ static void read_budget(struct pipeline_reader *r, struct rung_budget *out)
     out->tokens = (uint64_t)rung_config_int(group, "tokens", 0, 0, INT64_MAX, r->diags);
     out->wall_s = read_duration(r, group, "wall", 0, 1e9);
     out->usd = rung_config_float(group, "usd", 0, 0, 1e9, r->diags);
+    const struct rung_node *unknown =
+        rung_config_child(group, "allow_unknown_price", RUNG_NODE_BOOL, r->diags);
+    out->allow_unknown_price = unknown && unknown->b;
     rung_diag_unknown(r->diags, group, "budget", known);
 }
 
@@ -189,9 +214,10 @@ static void read_context(struct pipeline_reader *r, struct rung_pipeline *p)
 }
 
 const char *const rung_pipeline_keys[] = {
-    "base",     "task",   "llm",        "codegen", "compiler",    "search",  "devices",
-    "workers",  "rungs",  "references", "timers",  "timing",      "profile", "context",
-    "examples", "budget", "stop",       "limits",  "plugin_path", NULL};
+    "base",        "task",         "llm",      "codegen",    "compiler", "search",
+    "devices",     "workers",      "rungs",    "references", "timers",   "timing",
+    "profile",     "context",      "examples", "budget",     "stop",     "limits",
+    "plugin_path", "conversation", "tools",    "http",       NULL};
 
 static void read_stages(struct pipeline_reader *r, struct rung_pipeline *p)
 {
@@ -223,8 +249,11 @@ rung_pipeline_read(struct rung_arena *arena, const struct rung_node *root, struc
         RUNG_DIAG_AT(diags, root, "'rungs' is empty: every kernel would pass; name a verifier");
     read_workers(&r, p);
     read_limits(&r, &p->limits);
+    read_conversation(&r, &p->conversation);
+    p->tools = pipeline_tools(&r, root);
     read_budget(&r, &p->budget);
     read_stop(&r, &p->stop);
+    pipeline_http(&r, &p->http);
     read_context(&r, p);
     p->plugin_path = read_plugin_path(&r);
     rung_diag_unknown(diags, root, "a pipeline", rung_pipeline_keys);

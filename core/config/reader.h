@@ -24,6 +24,16 @@ void pipeline_stage(struct pipeline_reader *r, const char *key, struct rung_stag
 /* A list of stages; none when the key is absent. */
 const struct rung_stage *pipeline_stages(struct pipeline_reader *r, const char *key,
                                          enum stage_kind kind, uint32_t *n);
+/*
+ * A price group: input and output must be there; what is cached costs as much as input unless the
+ * group says otherwise.
+ */
+void pipeline_price(struct rung_diags *diags, const struct rung_node *group,
+                    struct rung_price *out);
+/* A list of names of tools under `tools`; NULL when the key is absent. */
+const char *const *pipeline_tools(struct pipeline_reader *r, const struct rung_node *group);
+/* http. */
+void pipeline_http(struct pipeline_reader *r, struct rung_http_group *out);
 /* timing: which timer alone is used, and the baselines. After p->timers is read. */
 void pipeline_timing(struct pipeline_reader *r, struct rung_pipeline *p);
 

@@ -11,7 +11,8 @@
 enum { MAX_STAGES = 64, MAX_EXAMPLES = 16, DEFAULT_EXAMPLES = 2 };
 
 static const char *const plain_keys[] = {"name", "plugin", NULL};
-static const char *const llm_keys[] = {"name", "plugin", "roles", "weight", "price", NULL};
+static const char *const llm_keys[] = {"name",     "plugin",     "roles", "weight", "price",
+                                       "parallel", "output_cap", "tools", NULL};
 static const char *const rung_keys[] = {"name", "plugin", "on", "when", NULL};
 static const char *const profile_keys[] = {"name", "plugin", "when", NULL};
 static const char *const examples_keys[] = {"name", "plugin", "count", NULL};
@@ -38,24 +39,32 @@ static const char *const *read_roles(struct pipeline_reader *r, const struct run
     return roles;
 }
 
-/* Cached tokens cost what others do unless the file says otherwise. */
 static void read_price(struct pipeline_reader *r, const struct rung_node *llm,
                        struct rung_price *out)
 {
-    static const char *const known[] = {"input", "output", "cache_read", "cache_write", NULL};
-    const double most = 1e6;
+    static const char *const known[] = {
+        "input", "output", "cache_read", "cache_write", "cache_write_5m", "cache_write_1h", NULL};
     const struct rung_node *group = rung_config_child(llm, "price", RUNG_NODE_GROUP, r->diags);
     if (!group)
         return;
-    for (size_t i = 0; i < 2; i++)
-        if (!rung_node_get(group, known[i]))
-            RUNG_DIAG_AT(r->diags, group, "price lacks '%s', in USD per million tokens", known[i]);
-    out->given = true;
-    out->input = rung_config_float(group, "input", 0, 0, most, r->diags);
-    out->output = rung_config_float(group, "output", 0, 0, most, r->diags);
-    out->cache_read = rung_config_float(group, "cache_read", out->input, 0, most, r->diags);
-    out->cache_write = rung_config_float(group, "cache_write", out->input, 0, most, r->diags);
+    pipeline_price(r->diags, group, out);
     rung_diag_unknown(r->diags, group, "price", known);
+}
+
+const char *const rung_tool_names[] = {"compile", NULL};
+
+const char *const *pipeline_tools(struct pipeline_reader *r, const struct rung_node *group)
+{
+    const char *const *tools = rung_config_strings(r->arena, group, "tools", r->diags);
+    for (size_t i = 0; tools && tools[i]; i++) {
+        bool good = false;
+        for (size_t k = 0; rung_tool_names[k]; k++)
+            good |= strcmp(tools[i], rung_tool_names[k]) == 0;
+        if (!good)
+            RUNG_DIAG_AT(r->diags, rung_node_get(group, "tools"),
+                         "there is no tool \"%s\"; there is: compile", tools[i]);
+    }
+    return tools;
 }
 
 static void read_devices(struct pipeline_reader *r, const struct rung_node *group,
@@ -109,6 +118,10 @@ static void read_own(struct pipeline_reader *r, const struct rung_node *group, e
         stage->roles = read_roles(r, group);
         stage->weight = rung_config_float(group, "weight", 1, 0, 1e6, r->diags);
         read_price(r, group, &stage->price);
+        stage->parallel = (uint32_t)rung_config_int(group, "parallel", 0, 1, 1024, r->diags);
+        stage->output_cap =
+            (uint32_t)rung_config_int(group, "output_cap", 0, 1, 10000000, r->diags);
+        stage->tools = pipeline_tools(r, group);
         return;
     case STAGE_RUNG:
         read_devices(r, group, stage);
@@ -269,13 +282,32 @@ static void read_baselines(struct pipeline_reader *r, const struct rung_node *ti
     check_names(r, "baselines", stages, p->n_baselines);
 }
 
+static void read_comparing(struct pipeline_reader *r, const struct rung_node *timing,
+                           struct rung_timing_settings *out)
+{
+    const double most = 3600;
+    out->delta = rung_config_float(timing, "delta", out->delta, 0.0001, 0.5, r->diags);
+    out->rounds = (uint32_t)rung_config_int(timing, "rounds", out->rounds, 6, 200, r->diags);
+    out->processes =
+        (uint32_t)rung_config_int(timing, "processes", out->processes, 1, 100, r->diags);
+    double budget = rung_config_duration(timing, "budget", out->budget_s, r->diags);
+    if (budget > 0 && budget <= most)
+        out->budget_s = budget;
+    else
+        RUNG_DIAG_AT(r->diags, rung_node_get(timing, "budget"),
+                     "'budget' must be longer than 0 s and at most %g s", most);
+}
+
 void pipeline_timing(struct pipeline_reader *r, struct rung_pipeline *p)
 {
-    static const char *const known[] = {"timer", "baselines", NULL};
+    static const char *const known[] = {"timer",  "baselines", "delta", "rounds",
+                                        "budget", "processes", NULL};
     const struct rung_node *group = rung_config_child(r->root, "timing", RUNG_NODE_GROUP, r->diags);
+    p->timing = (struct rung_timing_settings)RUNG_TIMING_DEFAULTS;
     if (!group)
         return;
     choose_timer(r, group, p);
     read_baselines(r, group, p);
+    read_comparing(r, group, &p->timing);
     rung_diag_unknown(r->diags, group, "timing", known);
 }

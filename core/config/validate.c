@@ -57,16 +57,27 @@ void rung_pipeline_add_path(const struct rung_pipeline *pipeline, struct rung_re
 
 /* ---- What searches -------------------------------------------------------------------------- */
 
+/* A budget in money holds only where each call's cost is known. */
+static void check_price(const struct rung_validation *v, const struct rung_pipeline *pipeline,
+                        const struct rung_stage *llm)
+{
+    struct rung_price price = rung_price_find(v->arena, v->data_dir, llm, v->diags);
+    if (price.given || pipeline->budget.usd <= 0 || pipeline->budget.allow_unknown_price)
+        return;
+    RUNG_DIAG_AT(v->diags, llm->place,
+                 "budget.usd is set, so llm '%s' must say what it costs, in USD per million "
+                 "tokens: price = { input = 3.0; output = 15.0; }; no item of prices.cfg matches "
+                 "it, and budget.allow_unknown_price = true starts all the same",
+                 llm->name);
+}
+
 static void check_llm(const struct rung_validation *v, const struct rung_pipeline *pipeline,
                       const struct rung_stage *llm)
 {
     const struct rung_loaded *loaded;
-    if (rung_stage_options(v, RUNG_KIND_LLM, llm, &loaded) && pipeline->budget.usd > 0 &&
-        !llm->price.given && !(loaded->factory->capabilities & RUNG_LLM_FREE))
-        RUNG_DIAG_AT(v->diags, llm->place,
-                     "budget.usd is set, so llm '%s' must say what it costs, in USD per million "
-                     "tokens: price = { input = 3.0; output = 15.0; }",
-                     llm->name);
+    if (rung_stage_options(v, RUNG_KIND_LLM, llm, &loaded) &&
+        !(loaded->factory->capabilities & RUNG_LLM_FREE))
+        check_price(v, pipeline, llm);
 }
 
 static void check_contexts(const struct rung_validation *v, const struct rung_pipeline *pipeline)

@@ -117,12 +117,12 @@ static int64_t least(const struct rung_dim *dim)
 static bool probe_at(const struct graph_check *g, int64_t *dims)
 {
     const struct rung_task *t = g->task;
-    int64_t shape[RUNG_MAX_DIMS];
+    struct rung_layout layout;
     struct rung_error err = rung_error_init();
     if (rung_task_complete(t, dims, &err))
         return true;
     for (uint32_t i = 0; i < t->n_tensors; i++)
-        if (rung_task_shape(t, i, dims, shape, &err))
+        if (rung_task_layout(t, i, dims, &layout, &err))
             return true;
     if (!ask(g, dims, &err))
         return true;

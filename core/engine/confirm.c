@@ -25,18 +25,26 @@ static int32_t judge(struct engine *e, struct engine_candidate *c, uint32_t occa
     return RUNG_OK;
 }
 
+int32_t engine_confirm_one(struct engine *e, struct engine_candidate *c, uint32_t occasion,
+                           struct rung_error *err)
+{
+    if (!engine_has_rungs(e, occasion) || c->best->passed & 1u << occasion)
+        return RUNG_OK;
+    struct rung_arena *arena = rung_arena_new();
+    if (!arena)
+        rung_die("out of memory");
+    int32_t status = judge(e, c, occasion, arena, err);
+    rung_arena_free(arena);
+    return status;
+}
+
 int32_t engine_confirm(struct engine *e, uint32_t occasion, struct rung_error *err)
 {
     struct engine_candidate *best;
     int32_t status = RUNG_OK;
     if (!engine_has_rungs(e, occasion))
         return RUNG_OK;
-    while (!status && (best = engine_best(&e->state)) && !(best->best->passed & 1u << occasion)) {
-        struct rung_arena *arena = rung_arena_new();
-        if (!arena)
-            rung_die("out of memory");
-        status = judge(e, best, occasion, arena, err);
-        rung_arena_free(arena);
-    }
+    while (!status && (best = engine_best(&e->state)) && !(best->best->passed & 1u << occasion))
+        status = engine_confirm_one(e, best, occasion, err);
     return status;
 }

@@ -7,6 +7,7 @@
 #define ENGINE_ENGINE_H
 
 #include "config/config.h"
+#include "engine/llm_gate.h"
 #include "engine/run.h"
 #include "engine/state.h"
 #include "journal/journal.h"
@@ -24,18 +25,44 @@
 struct engine_llm {
     const struct rung_stage *stage;
     struct rung_instance *instance;
+    /* Of engine_llms_open. */
+    struct llm_gate *gate;   /* NULL: as many requests at once as there are threads */
+    struct rung_price price; /* of the pipeline or prices.cfg */
+    bool free;               /* its replies cost nothing, and no request is sent in another form */
+    uint32_t cap;            /* output tokens that its requests ask for; 0: not known */
+    _Atomic int stopped;     /* for the rest of the run: no quota, or no such model */
+    _Atomic uint64_t made, replies; /* output tokens of all its replies; these */
+    bool told_price;                /* that it is not known */
 };
 
 struct engine_prompts { /* texts of config/prompts */
-    const char *system, *ideas, *code, *repair, *plan;
+    const char *system, *task, *ideas, *code, *repair, *plan, *go_on, *rephrase;
 };
 
-/* Spent so far, in this process and before a resume. */
+struct engine_tokens {
+    uint64_t input, cache_read, cache_write_5m, cache_write_1h, output, reasoning;
+};
+
+/* Spent so far, in this process and before a resume. What providers reported, and estimates of what
+ * they may have billed without saying so, are kept apart; a budget counts both. */
 struct engine_spent {
     uint64_t calls, tokens_in, tokens_out, evaluations;
     double usd;           /* of the calls whose price is known */
     bool usd_gapped;      /* some call's price is not known */
     double wall_s_before; /* of earlier processes of the run */
+    struct engine_tokens tokens;
+    uint64_t guessed_calls; /* of calls: cut off, lost in a kill, or without a report */
+    double guessed_usd;
+    struct engine_tokens guessed;
+    /* Upper estimates of the requests that are under way. */
+    uint64_t held_calls, held_tokens;
+    double held_usd;
+};
+
+/* What re-timing the winner came to; docs/timing.md. */
+struct engine_final {
+    struct engine_candidate *winner; /* NULL: it was not timed again */
+    cJSON *json;
 };
 
 struct engine {
@@ -69,12 +96,18 @@ struct engine {
     _Atomic int out_of_budget;
     struct rung_error failure; /* first fault of the environment; ends the run */
     struct engine_progress *progress;
+    struct engine_final final;
 };
 
 /* ---- setup.c ---- */
 /* Reads configuration (or, resuming, the journal's copy of it), loads plugins, opens the journal.
  */
 int32_t engine_open(struct engine *e, struct rung_error *err);
+/* Loads a plugin of the orchestrator and reads its options; faults go to diags with their place,
+ * NULL then. */
+struct rung_instance *engine_make_instance(struct engine *e, const char *kind,
+                                           const struct rung_stage *stage,
+                                           struct rung_diags *diags);
 /* Starts the workers. */
 int32_t engine_start(struct engine *e, struct rung_error *err);
 void engine_close(struct engine *e);
@@ -89,11 +122,31 @@ struct rung_node *engine_tree_load(struct rung_arena *arena, const cJSON *json);
 int32_t engine_loop(struct engine *e, struct rung_error *err);
 
 /* ---- budget.c ---- */
-/* RUNG_EBUDGET once a limit of the pipeline is reached; RUNG_ECANCELLED after an interrupt. */
-int32_t engine_may_call(struct engine *e, struct rung_error *err);
+/* What one request may cost at most; see engine_hold. */
+struct engine_hold {
+    uint64_t calls, tokens;
+    double usd;
+};
+/*
+ * Holds the room that a request may need at most: RUNG_EBUDGET when a limit of the pipeline leaves
+ * none, RUNG_ECANCELLED after an interrupt. Waits while requests under way hold what is left.
+ * Every hold ends in one engine_release. [any thread]
+ */
+int32_t engine_hold(struct engine *e, const struct engine_hold *need, struct rung_error *err);
+void engine_release(struct engine *e, const struct engine_hold *hold);
+/* The same for a verdict: evaluations, money and time. */
 int32_t engine_may_evaluate(struct engine *e, struct rung_error *err);
-/* Adds what a call cost; llm is the name of the stage that answered. Call with the lock held. */
-void engine_spend(struct engine *e, const char *llm, const cJSON *usage);
+/* USD for tokens by class at a price. Pure. */
+double engine_cost(const struct rung_price *price, const struct engine_tokens *tokens);
+/*
+ * Adds what a sending cost by its record; llm is the name of the stage that was asked. Call with
+ * the lock held.
+ */
+void engine_spend(struct engine *e, const char *llm, const cJSON *record);
+/* A line of what the models cost, where any costs something. */
+void engine_tell_spent(struct engine *e);
+/* What was spent, for summaries: tokens by class, cost, and the estimated parts. Caller deletes. */
+cJSON *engine_spent_json(const struct engine *e);
 /* Why the search has done enough (`stop` of the pipeline), or NULL. [main, at a barrier] */
 const char *engine_enough(struct engine *e);
 /* Share of the budget used, 0..1. Call with the lock held. */
@@ -107,7 +160,11 @@ struct engine_reply {
     const char *text;
     uint32_t finish; /* rung_finish */
 };
-/* One logical request: answered from the journal when it was answered before. */
+/*
+ * One logical request to its end: sent as often and in such forms as its outcomes ask for
+ * (docs/llm.md), each of them in the journal before and after; answered from there when it was
+ * answered before. Errors: RUNG_EBUDGET, RUNG_ECANCELLED, and what the last model said.
+ */
 int32_t engine_ask(struct engine *e, const char *key, const char *role,
                    const struct rung_message *messages, uint32_t n, struct rung_arena *arena,
                    struct engine_reply *out, struct rung_error *err);
@@ -118,6 +175,19 @@ void engine_prompt_hash(const char *role, const struct rung_message *messages, u
 /* ---- prompt.c ---- */
 int32_t engine_prompts_load(struct engine *e, struct rung_error *err);
 struct rung_message engine_message(struct rung_arena *arena, uint32_t role, const char *text);
+/*
+ * The first two messages of every conversation: system with the contract, then the task and, as a
+ * part of its own, the prompt. All up to the task is the same for every request of a run and ends
+ * in a cache mark.
+ */
+void engine_open_talk(struct engine *e, struct rung_arena *arena, const char *prompt,
+                      struct rung_message out[2]);
+/* The middle of a long text goes, with the count of what went: both ends of a log tell most. */
+const char *engine_cut_middle(struct rung_arena *arena, const char *text, size_t most);
+/* The request to go on after a cut, which ends in the last line of the text; the one after a
+ * refusal. */
+const char *engine_prompt_go_on(struct engine *e, struct rung_arena *arena, const char *text);
+const char *engine_prompt_rephrase(struct engine *e);
 const char *engine_prompt_system(struct engine *e, struct rung_arena *arena);
 const char *engine_prompt_ideas(struct engine *e, struct rung_arena *arena,
                                 const struct rung_action *action);
@@ -128,6 +198,12 @@ const char *engine_prompt_plan(struct engine *e, struct rung_arena *arena, const
                                const char *message);
 const char *engine_prompt_repair(struct engine *e, struct rung_arena *arena, const char *source,
                                  const char *code, const char *message, const char *note);
+
+/* ---- llm_open.c ---- */
+/* Prices, gates and limits of the pipeline's models. After their plugins have started. */
+int32_t engine_llms_open(struct engine *e, struct rung_error *err);
+void engine_llms_close(struct engine *e);
+struct engine_llm *engine_llm_named(struct engine *e, const char *name);
 
 /* ---- examples.c ---- */
 /* Asks the pipeline's sources of examples, once a run; fills engine.examples. */
@@ -188,6 +264,21 @@ void engine_warn_rungs(struct engine *e);
  * depend on who finished first. [main]
  */
 int32_t engine_confirm(struct engine *e, uint32_t occasion, struct rung_error *err);
+/* The same for one accepted candidate, which may not be so afterwards. [main] */
+int32_t engine_confirm_one(struct engine *e, struct engine_candidate *c, uint32_t occasion,
+                           struct rung_error *err);
+
+/* ---- final.c ---- */
+/*
+ * The end of a run: confirms the winner, and where times are measured takes them again in fresh
+ * processes, in turns with the baselines and with a runner-up that the search could not tell from
+ * it. Fills engine.final. Each process's result is a record, so that a resume repeats none. [main]
+ */
+int32_t engine_final(struct engine *e, struct rung_error *err);
+
+/* ---- final_sum.c ---- */
+/* Several results of one job as one: what engine.final.json holds. delta: of its verdicts. */
+cJSON *engine_final_sum(cJSON *const *reports, uint32_t n, double delta);
 
 /* ---- evaluate.c ---- */
 /*

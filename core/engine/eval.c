@@ -168,13 +168,15 @@ static cJSON *early_report(const struct rung_outcome *o)
 
 /* ---- The way ---- */
 
-static uint32_t stages_of(const char *only)
+static uint32_t stages_of(const struct rung_eval_options *o)
 {
+    const char *only = o->only;
+    uint32_t time = RUNG_STAGE_TIME | (o->no_baselines ? 0 : RUNG_STAGE_BASELINES);
     if (!only)
-        return RUNG_STAGE_COMPILE | RUNG_STAGE_CHECK | RUNG_STAGE_TIME;
+        return RUNG_STAGE_COMPILE | RUNG_STAGE_CHECK | time;
     if (strcmp(only, "compile") == 0)
         return RUNG_STAGE_COMPILE;
-    return RUNG_STAGE_COMPILE | (strcmp(only, "check") == 0 ? RUNG_STAGE_CHECK : RUNG_STAGE_TIME);
+    return RUNG_STAGE_COMPILE | (strcmp(only, "check") == 0 ? RUNG_STAGE_CHECK : time);
 }
 
 static void save_artifact(void *ctx, const char *sha256, const void *bytes, uint64_t n)
@@ -207,13 +209,14 @@ static int32_t judge(struct eval *v, const struct rung_bundle *bundle, struct ru
                                   .pipeline = v->pipeline,
                                   .task = v->task,
                                   .task_node = v->task_node,
+                                  .baselines = v->task_rest.baselines,
                                   .data_dir = rung_data_dir(),
                                   .store = save_artifact,
                                   .ctx = v};
     struct rung_job job = {.label = v->options->kernel,
                            .bundle = bundle,
                            .point = v->options->point,
-                           .stages = stages_of(v->options->only)};
+                           .stages = stages_of(v->options)};
     int32_t status = rung_pool_new(&spec, &v->pool, err);
     return status ? status : rung_pool_run(v->pool, &job, v->arena, out, err);
 }
@@ -225,9 +228,8 @@ static int32_t check_point(struct eval *v, const struct rung_bundle *bundle, str
     struct rung_point point;
     const char *problem = "";
     const struct rung_plan *plan =
-        v->options->point
-            ? rung_plan_parse(v->arena, v->task, entry->path, entry->text, &problem)
-            : NULL;
+        v->options->point ? rung_plan_parse(v->arena, v->task, entry->path, entry->text, &problem)
+                          : NULL;
     if (!plan || rung_point_parse(v->arena, plan, v->options->point, &point, &problem))
         return RUNG_OK; /* no plan lines: only the compiler knows the plan */
     return rung_fail(err, RUNG_EINVAL, "eval.point", "--point %s: %s", v->options->point, problem);

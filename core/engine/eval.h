@@ -15,6 +15,7 @@ struct rung_eval_options {
     const char *const *sets;
     size_t n_sets;
     bool json, insecure_plugins;
+    bool no_baselines; /* the kernel alone is timed */
 };
 
 /* Exit status of DESIGN section 12. [main] */

@@ -35,6 +35,8 @@ cJSON *engine_outcome_to_json(const struct rung_outcome *o)
         cJSON_AddStringToObject(json, "time_kind",
                                 o->time_kind == RUNG_TIME_MEASURED ? "measured" : "modelled");
         rung_json_add_f64(json, "time_ns", o->time_ns);
+        rung_json_add_f64(json, "low_ns", o->low_ns);
+        rung_json_add_f64(json, "high_ns", o->high_ns);
         rung_json_add_f64(json, "tie_band", o->tie_band);
         rung_json_add_f64(json, "floor_ns", o->floor_ns);
     }
@@ -64,6 +66,8 @@ bool engine_outcome_from_json(const cJSON *json, struct rung_arena *arena, struc
                    : strcmp(kind, "modelled") == 0 ? RUNG_TIME_MODELLED
                                                    : 0;
     o->time_ns = rung_json_number(json, "time_ns", 0);
+    o->low_ns = rung_json_number(json, "low_ns", 0);
+    o->high_ns = rung_json_number(json, "high_ns", 0);
     o->tie_band = rung_json_number(json, "tie_band", 0);
     o->floor_ns = rung_json_number(json, "floor_ns", 0);
     return o->verdict != 0;

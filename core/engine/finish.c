@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "engine/bundle_write.h"
 #include "engine/engine.h"
+#include "engine/report_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,6 +136,9 @@ static void print_table(const struct engine *e, struct rung_arena *arena,
     if (best->tie_band > 0)
         printf("\n~ within %.0f %% of the best: a modelled time can't order these.\n",
                best->tie_band * 100);
+    else if (best->time_kind == RUNG_TIME_MEASURED)
+        puts("\n~ within 1 % of the best or of its interval: not measured in turns with it, so not "
+             "told apart.");
 }
 
 /* ---- Counts ---- */
@@ -156,6 +160,31 @@ static cJSON *verdict_counts(const struct engine_state *s)
     return json;
 }
 
+static const cJSON *final_of(const struct engine *e, const struct engine_candidate *c)
+{
+    return e->final.winner == c ? e->final.json : NULL;
+}
+
+/* Of fresh processes where there were any, else of the search. */
+static double time_of(const struct engine *e, const struct engine_candidate *c)
+{
+    double us = rung_json_number(final_of(e, c), "median_us", 0);
+    return us > 0 ? us * 1e3 : c->time_ns;
+}
+
+static void add_median(const struct engine *e, const struct engine_candidate *c, cJSON *json)
+{
+    const cJSON *final = final_of(e, c);
+    const double own[2] = {c->low_ns / 1e3, c->high_ns / 1e3};
+    rung_json_add_f64(json, "median_us", rung_json_number(final, "median_us", c->time_ns / 1e3));
+    if (final)
+        cJSON_AddItemToObject(json, "ci_us", cJSON_Duplicate(rung_json_get(final, "ci_us"), true));
+    else if (c->high_ns > 0)
+        cJSON_AddItemToObject(json, "ci_us", cJSON_CreateDoubleArray(own, 2));
+    else
+        cJSON_AddNullToObject(json, "ci_us");
+}
+
 static cJSON *time_json(const struct engine *e, const struct engine_candidate *c)
 {
     if (!c->time_kind)
@@ -163,7 +192,7 @@ static cJSON *time_json(const struct engine *e, const struct engine_candidate *c
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "kind",
                             c->time_kind == RUNG_TIME_MEASURED ? "measured" : "modelled");
-    rung_json_add_f64(json, "median_us", c->time_ns / 1e3);
+    add_median(e, c, json);
     rung_json_add_f64(json, "floor_us", c->floor_ns / 1e3);
     rung_json_add_f64(json, "tie_band", c->tie_band);
     cJSON_AddStringToObject(json, "device", e->pool ? rung_pool_device(e->pool) : "");
@@ -195,6 +224,13 @@ static cJSON *summary(struct engine *e, const struct engine_candidate *best, con
     cJSON_AddStringToObject(json, "run", rung_journal_dir(e->journal));
     cJSON_AddStringToObject(json, "task", e->task->name);
     cJSON_AddItemToObject(json, "best", best_json(e, best, file));
+    if (e->final.json)
+        cJSON_AddItemToObject(json, "final", cJSON_Duplicate(e->final.json, true));
+    else
+        cJSON_AddNullToObject(json, "final");
+    const cJSON *speedups = rung_json_get(e->final.json, "baselines");
+    cJSON_AddItemToObject(json, "speedups",
+                          speedups ? cJSON_Duplicate(speedups, true) : cJSON_CreateArray());
     cJSON_AddNumberToObject(json, "ideas", e->state.n_ideas);
     cJSON_AddNumberToObject(json, "candidates", e->state.n_candidates);
     cJSON_AddItemToObject(json, "verdicts", verdict_counts(&e->state));
@@ -207,6 +243,7 @@ static cJSON *summary(struct engine *e, const struct engine_candidate *best, con
         cJSON_AddNullToObject(json, "cost_usd");
     else
         rung_json_add_f64(json, "cost_usd", e->spent.usd);
+    cJSON_AddItemToObject(json, "spent", engine_spent_json(e));
     rung_json_add_f64(json, "wall_s", engine_wall_s(e));
     cJSON_AddStringToObject(json, "stop", e->stop_reason ? e->stop_reason : "");
     return json;
@@ -231,9 +268,13 @@ static void print_result(struct engine *e, struct rung_arena *arena,
     print_counts(rung_json_get(json, "verdicts"));
     if (best) {
         print_table(e, arena, best);
+        if (final_of(e, best))
+            putchar('\n');
+        rung_report_final(stdout, final_of(e, best));
         if (best->time_kind && best->floor_ns > 0)
             printf("\nbest: #%u, %s; physical floor %s\n", best->number,
-                   engine_time_text(arena, best->time_ns), engine_time_text(arena, best->floor_ns));
+                   engine_time_text(arena, time_of(e, best)),
+                   engine_time_text(arena, best->floor_ns));
         if (file)
             printf("winner: %s\n", file);
     } else {
@@ -256,7 +297,8 @@ static void record_end(struct engine *e, const cJSON *json)
 int engine_finish(struct engine *e)
 {
     struct rung_arena *arena = rung_arena_new();
-    const struct engine_candidate *best = engine_best(&e->state);
+    const struct engine_candidate *best =
+        e->final.winner ? e->final.winner : engine_best(&e->state);
     const char *file = best ? write_winner(e, arena, best) : NULL;
     cJSON *json = summary(e, best, file);
     record_end(e, json);

@@ -27,6 +27,17 @@ static bool repairable(const char *code)
            strcmp(code, "plan.error") == 0;
 }
 
+/* What it can mend when the code ran and failed; times can't be mended by asking. */
+static bool failed_check(const char *code)
+{
+    static const char *const prefixes[] = {"launch.", "run.",   "mem.",     "sync.",
+                                           "output.", "input.", "numeric.", NULL};
+    for (size_t i = 0; prefixes[i]; i++)
+        if (rung_starts_with(code, prefixes[i]))
+            return true;
+    return false;
+}
+
 static void reject(struct rung_outcome *o, struct rung_arena *arena, const char *code,
                    const char *message)
 {
@@ -153,6 +164,13 @@ static void refuse_reply(struct conversation *talk, const struct engine_reply *r
                "The reply was a refusal. Send the kernel that the task asks for.");
         return;
     }
+    if (reply->finish == RUNG_FINISH_REASONING || reply->finish == RUNG_FINISH_CONTEXT) {
+        reject(out, talk->arena, "reply.none",
+               reply->finish == RUNG_FINISH_CONTEXT
+                   ? "The conversation was too long for the model, shortened too."
+                   : "All tokens of the reply went into reasoning, and none into the kernel.");
+        return;
+    }
     reject(out, talk->arena, read->code, read->message.ptr ? read->message.ptr : "");
     if (strcmp(read->code, "plan.error") == 0)
         talk->no_plan = holds_entry(read->bundle) ? read->bundle : NULL;
@@ -169,7 +187,9 @@ static int32_t try_reply(struct engine *e, struct engine_candidate *c, uint32_t 
     int32_t status = ask(e, c, attempt, talk, &reply, err);
     if (status)
         return status;
-    talk->messages[talk->n++] = engine_message(talk->arena, RUNG_MSG_ASSISTANT, reply.text);
+    /* Providers take no empty turns. */
+    talk->messages[talk->n++] =
+        engine_message(talk->arena, RUNG_MSG_ASSISTANT, reply.text[0] ? reply.text : "(no text)");
     status = read_reply(e, talk, reply.text, &read, err);
     if (status)
         return status;
@@ -208,21 +228,37 @@ static const struct rung_bundle *parent_code(struct engine *e, const struct engi
     return parent && !engine_recall(e, parent, arena, &source, &err) ? source.bundle : NULL;
 }
 
+/* Further replies that a candidate may have. */
+struct repairs {
+    uint32_t compile, check;
+};
+
+static bool may_repair(const struct rung_outcome *o, struct repairs *left)
+{
+    uint32_t *of = repairable(o->code)     ? &left->compile
+                   : failed_check(o->code) ? &left->check
+                                           : NULL;
+    if (!of || !*of)
+        return false;
+    --*of;
+    return true;
+}
+
 int32_t engine_implement(struct engine *e, struct engine_candidate *c, const char *role,
                          const char *prompt, struct rung_error *err)
 {
     struct conversation talk = {.arena = rung_arena_new(), .role = role};
+    struct repairs left = {e->pipeline->limits.compile_repairs, e->pipeline->limits.check_repairs};
     struct rung_outcome outcome;
     int32_t status = RUNG_OK;
     if (!talk.arena)
         rung_die("out of memory");
     talk.last = parent_code(e, c, talk.arena);
-    talk.messages[talk.n++] =
-        engine_message(talk.arena, RUNG_MSG_SYSTEM, engine_prompt_system(e, talk.arena));
-    talk.messages[talk.n++] = engine_message(talk.arena, RUNG_MSG_USER, prompt);
-    for (uint32_t attempt = 0; attempt <= e->pipeline->limits.compile_repairs; attempt++) {
+    engine_open_talk(e, talk.arena, prompt, talk.messages);
+    talk.n = 2;
+    for (uint32_t attempt = 0;; attempt++) {
         status = try_reply(e, c, attempt, &talk, &outcome, err);
-        if (status || outcome.verdict != RUNG_REJECTED || !repairable(outcome.code) ||
+        if (status || outcome.verdict != RUNG_REJECTED || !may_repair(&outcome, &left) ||
             talk.n + 2 > MAX_MESSAGES)
             break;
         talk.messages[talk.n++] =

@@ -200,9 +200,8 @@ static void ask_ideas(struct barrier *b, struct work *w)
     if (!arena)
         rung_die("out of memory");
     snprintf(key, sizeof key, "ideas/%u/%u", e->decisions, w->index);
-    struct rung_message messages[2] = {
-        engine_message(arena, RUNG_MSG_SYSTEM, engine_prompt_system(e, arena)),
-        engine_message(arena, RUNG_MSG_USER, w->prompt)};
+    struct rung_message messages[2];
+    engine_open_talk(e, arena, w->prompt, messages);
     w->status = engine_ask(e, key, role, messages, 2, arena, &reply, &w->error);
     w->reply = w->status ? NULL : rung_xstrdup(reply.text);
     rung_arena_free(arena);
@@ -419,6 +418,7 @@ int32_t engine_loop(struct engine *e, struct rung_error *err)
         status = step(e, &last, err);
     if (last)
         rung_arena_free(last->arena);
+    engine_tell_spent(e);
     if (status)
         return status;
     if (e->failure.code) {

@@ -1,6 +1,6 @@
 /*
- * Prompts: templates of config/prompts with {{name}} filled in. The system message is the same for
- * every request of a run, so that a provider can cache it.
+ * Prompts: templates of config/prompts with {{name}} filled in. System message and task are the
+ * same for every request of a run and come first, so that a provider can cache them.
  */
 #include "base/io.h"
 #include "base/status.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_TEMPLATE = 256 << 10, MAX_LOG = 12000, MAX_LISTED = 60 };
+enum { MAX_TEMPLATE = 256 << 10, MAX_LISTED = 60, MAX_TAIL = 200 };
 
 struct field {
     const char *name;
@@ -28,14 +28,16 @@ static int32_t load(struct engine *e, const char *name, const char **out, struct
 
 int32_t engine_prompts_load(struct engine *e, struct rung_error *err)
 {
-    int32_t status = load(e, "system", &e->prompts.system, err);
-    if (!status)
-        status = load(e, "ideas", &e->prompts.ideas, err);
-    if (!status)
-        status = load(e, "code", &e->prompts.code, err);
-    if (!status)
-        status = load(e, "plan", &e->prompts.plan, err);
-    return status ? status : load(e, "repair", &e->prompts.repair, err);
+    const struct {
+        const char *name, **out;
+    } all[] = {{"system", &e->prompts.system}, {"task", &e->prompts.task},
+               {"ideas", &e->prompts.ideas},   {"code", &e->prompts.code},
+               {"plan", &e->prompts.plan},     {"repair", &e->prompts.repair},
+               {"go_on", &e->prompts.go_on},   {"rephrase", &e->prompts.rephrase}};
+    int32_t status = RUNG_OK;
+    for (size_t i = 0; i < sizeof all / sizeof *all && !status; i++)
+        status = load(e, all[i].name, all[i].out, err);
+    return status;
 }
 
 static const char *field_text(const struct field *fields, const char *name, size_t n)
@@ -66,15 +68,36 @@ static char *fill(struct rung_arena *arena, const char *template, const struct f
     return copy;
 }
 
+static struct rung_part text_part(const char *text, bool mark)
+{
+    return (struct rung_part){.struct_size = sizeof(struct rung_part),
+                              .kind = RUNG_PART_TEXT,
+                              .text = rung_text_of(text),
+                              .cache_mark = mark};
+}
+
+static struct rung_message message_of(uint32_t role, const struct rung_part *parts, uint32_t n)
+{
+    return (struct rung_message){
+        .struct_size = sizeof(struct rung_message), .role = role, .parts = parts, .n_parts = n};
+}
+
 struct rung_message engine_message(struct rung_arena *arena, uint32_t role, const char *text)
 {
     struct rung_part *part = RUNG_ARENA_NEW(arena, struct rung_part, 1);
-    *part = (struct rung_part){.struct_size = sizeof *part,
-                               .kind = RUNG_PART_TEXT,
-                               .text = rung_text_of(text),
-                               .cache_mark = role == RUNG_MSG_SYSTEM};
-    return (struct rung_message){
-        .struct_size = sizeof(struct rung_message), .role = role, .parts = part, .n_parts = 1};
+    *part = text_part(text, false);
+    return message_of(role, part, 1);
+}
+
+void engine_open_talk(struct engine *e, struct rung_arena *arena, const char *prompt,
+                      struct rung_message out[2])
+{
+    const struct field fields[] = {{"task", rung_task_contract(arena, e->task)}, {NULL, NULL}};
+    struct rung_part *parts = RUNG_ARENA_NEW(arena, struct rung_part, 2);
+    parts[0] = text_part(fill(arena, e->prompts.task, fields), true);
+    parts[1] = text_part(prompt, false);
+    out[0] = engine_message(arena, RUNG_MSG_SYSTEM, engine_prompt_system(e, arena));
+    out[1] = message_of(RUNG_MSG_USER, parts, 2);
 }
 
 const char *engine_prompt_system(struct engine *e, struct rung_arena *arena)
@@ -83,17 +106,21 @@ const char *engine_prompt_system(struct engine *e, struct rung_arena *arena)
     return fill(arena, e->prompts.system, fields);
 }
 
-/* The middle of a long text goes, with the count of what went: both ends of a log tell most. */
-static char *cut_middle(struct rung_arena *arena, const char *text)
+const char *engine_cut_middle(struct rung_arena *arena, const char *text, size_t most)
 {
     size_t n = strlen(text);
-    if (n <= MAX_LOG)
+    if (n <= most)
         return rung_arena_strdup(arena, text);
-    size_t head = rung_utf8_cut(text, n, MAX_LOG / 2), tail = n - MAX_LOG / 2;
+    size_t head = rung_utf8_cut(text, n, most / 2), tail = n - most / 2;
     while (tail < n && ((unsigned char)text[tail] & 0xc0) == 0x80)
         tail++;
     return rung_arena_printf(arena, "%.*s\n... %zu bytes left out ...\n%s", (int)head, text,
                              tail - head, text + tail);
+}
+
+static const char *cut_log(const struct engine *e, struct rung_arena *arena, const char *text)
+{
+    return engine_cut_middle(arena, text, (size_t)e->pipeline->conversation.log_bytes);
 }
 
 const char *engine_time_text(struct rung_arena *arena, double ns)
@@ -164,7 +191,7 @@ static void add_parent(struct engine *e, struct rung_buf *out, struct rung_arena
     if (accepted && words.advice[0])
         rung_buf_printf(out, "%s\n\n", words.advice);
     if (!accepted && words.message[0])
-        rung_buf_printf(out, "%s\n\n", cut_middle(arena, words.message));
+        rung_buf_printf(out, "%s\n\n", cut_log(e, arena, words.message));
 }
 
 static const char *parents_text(struct engine *e, struct rung_arena *arena, const uint32_t *parents,
@@ -184,7 +211,6 @@ const char *engine_prompt_ideas(struct engine *e, struct rung_arena *arena,
     char count[16];
     snprintf(count, sizeof count, "%u", action->count);
     const struct field fields[] = {
-        {"task", rung_task_contract(arena, e->task)},
         {"ideas", ideas_so_far(e, arena)},
         {"parents", parents_text(e, arena, action->parents, action->n_parents)},
         {"count", count},
@@ -201,7 +227,6 @@ const char *engine_prompt_code(struct engine *e, struct rung_arena *arena,
 {
     const struct engine_idea *idea = engine_idea_get(&e->state, c->idea);
     const struct field fields[] = {
-        {"task", rung_task_contract(arena, e->task)},
         {"parents", parents_text(e, arena, c->parents, c->n_parents)},
         {"examples", c->n_parents ? "" : e->examples},
         {"idea", idea ? idea->sentence : "Write a plain kernel that is right for every shape."},
@@ -213,9 +238,8 @@ const char *engine_prompt_code(struct engine *e, struct rung_arena *arena,
 const char *engine_prompt_plan(struct engine *e, struct rung_arena *arena, const char *source,
                                const char *message)
 {
-    const struct field fields[] = {{"task", rung_task_contract(arena, e->task)},
-                                   {"source", rung_arena_printf(arena, "```cuda\n%s\n```", source)},
-                                   {"message", cut_middle(arena, message)},
+    const struct field fields[] = {{"source", rung_arena_printf(arena, "```cuda\n%s\n```", source)},
+                                   {"message", cut_log(e, arena, message)},
                                    {NULL, NULL}};
     return fill(arena, e->prompts.plan, fields);
 }
@@ -224,12 +248,33 @@ const char *engine_prompt_repair(struct engine *e, struct rung_arena *arena, con
                                  const char *code, const char *message, const char *note)
 {
     const struct field fields[] = {
-        {"task", rung_task_contract(arena, e->task)},
         {"source", source ? rung_arena_printf(arena, "```cuda\n%s\n```", source)
                           : "(the last reply held no kernel)"},
         {"code", code},
-        {"message", cut_middle(arena, message ? message : "")},
+        {"message", cut_log(e, arena, message ? message : "")},
         {"note", note},
         {NULL, NULL}};
     return fill(arena, e->prompts.repair, fields);
+}
+
+/* The last line, or so much of it as tells the place. */
+static const char *tail_of(struct rung_arena *arena, const char *text)
+{
+    size_t n = strlen(text), from = n;
+    while (from > 0 && text[from - 1] != '\n' && n - from < MAX_TAIL)
+        from--;
+    while (from < n && ((unsigned char)text[from] & 0xc0) == 0x80)
+        from++;
+    return rung_arena_strdup(arena, text + from);
+}
+
+const char *engine_prompt_go_on(struct engine *e, struct rung_arena *arena, const char *text)
+{
+    const struct field fields[] = {{"tail", tail_of(arena, text)}, {NULL, NULL}};
+    return fill(arena, e->prompts.go_on, fields);
+}
+
+const char *engine_prompt_rephrase(struct engine *e)
+{
+    return e->prompts.rephrase;
 }

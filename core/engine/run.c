@@ -84,7 +84,7 @@ static int run(struct engine *e)
     int32_t status = open_and_loop(e, &err);
     bool begun = e->pool != NULL;
     if (begun && !status)
-        status = engine_confirm(e, RUNG_WHEN_FINAL, &err);
+        status = engine_final(e, &err);
     engine_progress_free(e->progress);
     e->progress = NULL;
     if (status)
@@ -113,6 +113,7 @@ int rung_run_main(const struct rung_run_options *options)
     pthread_mutex_init(&e.lock, NULL);
     int code = run(&e);
     engine_close(&e);
+    cJSON_Delete(e.final.json);
     engine_state_free(&e.state);
     pthread_mutex_destroy(&e.lock);
     rung_cancel_free(e.cancel);

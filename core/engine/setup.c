@@ -7,6 +7,7 @@
 #include "config/validate.h"
 #include "engine/engine.h"
 #include "http/http.h"
+#include "worker/process/program.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -51,12 +52,12 @@ static int32_t read_trees(struct engine *e, struct rung_diags *diags)
     return diags->n ? RUNG_ECONFIG : RUNG_OK;
 }
 
-/* Loads a plugin of the orchestrator and reads its options; faults go to diags with their place. */
-static struct rung_instance *make_instance(struct engine *e, const char *kind,
+struct rung_instance *engine_make_instance(struct engine *e, const char *kind,
                                            const struct rung_stage *stage, struct rung_diags *diags)
 {
     static const struct rung_service services[] = {{RUNG_HOST_PLAN, &rung_plan_table, NULL},
                                                    {RUNG_HOST_HTTP, &rung_http_table, NULL},
+                                                   {RUNG_HOST_PROGRAM, &rung_program_table, NULL},
                                                    {NULL, NULL, NULL}};
     const struct rung_loaded *loaded;
     struct rung_instance *instance = NULL;
@@ -97,15 +98,18 @@ static int32_t load_plugins(struct engine *e, struct rung_diags *diags)
         rung_registry_allow_insecure(e->registry);
     if (validate(e, diags))
         return RUNG_ECONFIG;
+    rung_http_configure(
+        &(struct rung_http_settings){p->http.version, p->http.proxy, p->http.ca});
     e->llms = RUNG_ARENA_NEW(e->arena, struct engine_llm, p->n_llms);
     for (uint32_t i = 0; i < p->n_llms; i++)
-        e->llms[i] =
-            (struct engine_llm){&p->llms[i], make_instance(e, RUNG_KIND_LLM, &p->llms[i], diags)};
-    e->codegen = make_instance(e, RUNG_KIND_CODEGEN, &p->codegen, diags);
-    e->search = make_instance(e, RUNG_KIND_SEARCH, &p->search, diags);
+        e->llms[i] = (struct engine_llm){
+            .stage = &p->llms[i],
+            .instance = engine_make_instance(e, RUNG_KIND_LLM, &p->llms[i], diags)};
+    e->codegen = engine_make_instance(e, RUNG_KIND_CODEGEN, &p->codegen, diags);
+    e->search = engine_make_instance(e, RUNG_KIND_SEARCH, &p->search, diags);
     e->example_sources = RUNG_ARENA_NEW(e->arena, struct rung_instance *, p->n_examples);
     for (uint32_t i = 0; i < p->n_examples; i++)
-        e->example_sources[i] = make_instance(e, RUNG_KIND_EXAMPLES, &p->examples[i], diags);
+        e->example_sources[i] = engine_make_instance(e, RUNG_KIND_EXAMPLES, &p->examples[i], diags);
     return diags->n ? RUNG_ECONFIG : RUNG_OK;
 }
 
@@ -116,6 +120,8 @@ static int32_t start_plugins(struct engine *e, struct rung_error *err)
         status = rung_instance_start(e->search, err);
     for (uint32_t i = 0; i < e->pipeline->n_llms && !status; i++)
         status = rung_instance_start(e->llms[i].instance, err);
+    if (!status)
+        status = engine_llms_open(e, err);
     for (uint32_t i = 0; i < e->pipeline->n_examples && !status; i++)
         status = rung_instance_start(e->example_sources[i], err);
     return status;
@@ -280,6 +286,7 @@ int32_t engine_start(struct engine *e, struct rung_error *err)
                                   .pipeline = e->pipeline,
                                   .task = e->task,
                                   .task_node = e->task_node,
+                                  .baselines = e->task_rest.baselines,
                                   .data_dir = e->data_dir,
                                   .store = on_artifact,
                                   .progress = on_progress,
@@ -295,6 +302,7 @@ int32_t engine_start(struct engine *e, struct rung_error *err)
 void engine_close(struct engine *e)
 {
     rung_pool_free(e->pool);
+    engine_llms_close(e);
     for (uint32_t i = 0; e->llms && i < e->pipeline->n_llms; i++)
         rung_instance_free(e->llms[i].instance);
     for (uint32_t i = 0; e->example_sources && i < e->pipeline->n_examples; i++)

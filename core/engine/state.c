@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Times of different jobs: clocks and allocations differ by about so much. */
+static const double measured_band = 0.01;
+
 static void *grown(struct rung_arena *arena, void *old, uint32_t n, uint32_t *cap)
 {
     if (n < *cap)
@@ -59,7 +62,9 @@ static struct engine_variant *add_variant(struct engine_state *s, struct engine_
                                  .time_kind = o->time_kind,
                                  .time_ns = o->time_ns,
                                  .tie_band = o->tie_band,
-                                 .floor_ns = o->floor_ns};
+                                 .floor_ns = o->floor_ns,
+                                 .low_ns = o->low_ns,
+                                 .high_ns = o->high_ns};
     memcpy(v->code, o->code, sizeof v->code);
     struct engine_variant **end = &c->variants;
     while (*end)
@@ -84,6 +89,8 @@ static void take_best(struct engine_candidate *c, struct engine_variant *v)
     c->time_ns = v->time_ns;
     c->tie_band = v->tie_band;
     c->floor_ns = v->floor_ns;
+    c->low_ns = v->low_ns;
+    c->high_ns = v->high_ns;
 }
 
 static void take_failure(struct engine_candidate *c, uint32_t verdict, const char *code)
@@ -168,11 +175,15 @@ struct engine_candidate *engine_best(const struct engine_state *s)
 
 bool engine_tie(const struct engine_candidate *a, const struct engine_candidate *b)
 {
-    if (!a->time_kind || a->time_kind != b->time_kind || b->tie_band <= 0)
+    bool measured = b->time_kind == RUNG_TIME_MEASURED;
+    double band = measured ? measured_band : b->tie_band;
+    if (!a->time_kind || a->time_kind != b->time_kind || band <= 0)
         return false;
     double low = a->time_ns < b->time_ns ? a->time_ns : b->time_ns;
     double high = a->time_ns < b->time_ns ? b->time_ns : a->time_ns;
-    return high <= low * (1 + b->tie_band);
+    bool known = a->high_ns > 0 && b->high_ns > 0;
+    return high <= low * (1 + band) ||
+           (measured && known && a->low_ns <= b->high_ns && b->low_ns <= a->high_ns);
 }
 
 /* ---- The policy's view --------------------------------------------------------------------------

@@ -23,7 +23,7 @@ struct engine_variant {
     char code[32];
     uint64_t seq;
     uint32_t time_kind, passed; /* passed: 1 << rung_when, rungs of that occasion */
-    double time_ns, tie_band, floor_ns;
+    double time_ns, tie_band, floor_ns, low_ns, high_ns;
     struct engine_variant *next;
 };
 
@@ -49,6 +49,7 @@ struct engine_candidate {
     const char *point;
     uint32_t time_kind;
     double time_ns, tie_band, floor_ns;
+    double low_ns, high_ns; /* 95 % interval of a measured time; 0, 0: not known */
 };
 
 struct engine_state {
@@ -79,7 +80,10 @@ struct engine_candidate **engine_ranking(const struct engine_state *state, struc
                                          uint32_t *n);
 /* The accepted candidate that is ahead of all others, or NULL. */
 struct engine_candidate *engine_best(const struct engine_state *state);
-/* Whether a's time is within b's tie band (measured times have none). */
+/*
+ * Whether the times can't be told apart: modelled ones within b's tie band; measured ones whose
+ * intervals overlap or which are within 1 %, since they were not taken in turns.
+ */
 bool engine_tie(const struct engine_candidate *a, const struct engine_candidate *b);
 
 /* The view that a policy gets; memory of arena, valid until the next barrier. */

@@ -45,6 +45,11 @@ static void open_library(void)
                  curl.easy_strerror(code));
 }
 
+unsigned rung_curl_version(const struct rung_curl *of)
+{
+    return of->version_info(CURLVERSION_NOW)->version_num;
+}
+
 const struct rung_curl *rung_curl_get(struct rung_error *err)
 {
     pthread_once(&once, open_library);

@@ -2,6 +2,7 @@
 #include "base/die.h"
 #include "base/status.h"
 #include "http/secret.h"
+#include "http/settings.h"
 #include "http/transfer.h"
 
 #include <stdio.h>
@@ -17,8 +18,10 @@ enum {
     CONNECT_MS = 10 * 1000,
     FIRST_BYTE_MS = 10 * 60 * 1000,
     BETWEEN_BYTES_MS = 5 * 60 * 1000,
+    EVENT_BYTES = 8 << 20,
     KEEPALIVE_IDLE_S = 30,
     KEEPALIVE_EVERY_S = 10,
+    UNUSED_S = 60, /* how long a connection is kept for a next request */
 };
 static const uint64_t max_response_bytes = 64u << 20;
 
@@ -61,6 +64,10 @@ static void fill_defaults(struct rung_http_request *r)
         r->between_bytes_ms = BETWEEN_BYTES_MS;
     if (!r->max_response_bytes)
         r->max_response_bytes = max_response_bytes;
+    if (!r->first_event_ms)
+        r->first_event_ms = r->first_byte_ms;
+    if (!r->max_event_bytes)
+        r->max_event_bytes = EVENT_BYTES;
 }
 
 /* ---- Headers ---- */
@@ -211,7 +218,21 @@ static curl_socket_t open_socket(void *transfer, curlsocktype purpose,
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-#define SET(option, value) t->curl->easy_setopt(t->easy, CURLOPT_##option, (value))
+#if LIBCURL_VERSION_NUM >= 0x075000
+/*
+ * Before each sending. libcurl sends a request again, a POST too, when a kept connection turns out
+ * to be closed; the server may have read it for all that, so only the caller may decide that.
+ */
+static int before_sending(void *transfer, char *to_address, char *from_address, int to_port,
+                          int from_port)
+{
+    struct rung_transfer *t = transfer;
+    (void)to_address, (void)from_address, (void)to_port, (void)from_port;
+    return t->starts++ == 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+#endif
+
+#define SET(option, value) t->curl->easy_setopt(t->flight.easy, CURLOPT_##option, (value))
 
 static int set_message(struct rung_transfer *t)
 {
@@ -228,6 +249,9 @@ static int set_message(struct rung_transfer *t)
     bad |= SET(CUSTOMREQUEST, r->method);
     bad |= SET(HTTPHEADER, t->headers);
     bad |= SET(HEADEROPT, (long)CURLHEADER_SEPARATE); /* none of them to a proxy */
+    t->decodes = has_header(r, "accept-encoding");
+    if (t->decodes)
+        bad |= SET(ACCEPT_ENCODING, ""); /* undoes any; the header is the plugin's */
     if (!has_header(r, "user-agent"))
         bad |= SET(USERAGENT, "rung/" RUNG_VERSION);
     return bad;
@@ -235,25 +259,31 @@ static int set_message(struct rung_transfer *t)
 
 static int set_trust(struct rung_transfer *t)
 {
-    const char *file = getenv("SSL_CERT_FILE"), *folder = getenv("SSL_CERT_DIR");
     int bad = SET(SSL_VERIFYPEER, 1L);
     bad |= SET(SSL_VERIFYHOST, 2L);
     bad |= SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     bad |= SET(FOLLOWLOCATION, 0L);
-    if (file && *file)
-        bad |= SET(CAINFO, file);
-    if (folder && *folder)
-        bad |= SET(CAPATH, folder);
+    bad |= rung_settings_apply(t->curl, t->flight.easy);
     if (t->url.loopback)
-        bad |= SET(PROXY, ""); /* else http_proxy would carry secrets off this host */
+        bad |= SET(PROXY, ""); /* else a proxy would carry secrets off this host */
     return bad;
+}
+
+/* Whether connections are kept for a next request, where a second sending can be forbidden. */
+static int set_reuse(struct rung_transfer *t)
+{
+#if LIBCURL_VERSION_NUM >= 0x075000
+    if (SET(PREREQFUNCTION, before_sending) == CURLE_OK)
+        return SET(PREREQDATA, t) | SET(MAXAGE_CONN, (long)UNUSED_S);
+#endif
+    return SET(FRESH_CONNECT, 1L) | SET(FORBID_REUSE, 1L);
 }
 
 static int set_connection(struct rung_transfer *t)
 {
     int bad = SET(CURLU, t->url.handle);
     bad |= SET(NOSIGNAL, 1L);
-    bad |= SET(HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    bad |= set_reuse(t);
     bad |= SET(CONNECTTIMEOUT_MS, (long)t->request.connect_ms);
     bad |= SET(TCP_KEEPALIVE, 1L);
     bad |= SET(TCP_KEEPIDLE, (long)KEEPALIVE_IDLE_S);
@@ -268,21 +298,37 @@ static int set_connection(struct rung_transfer *t)
     return bad;
 }
 
+/* The reply on the thread of the transfers: into the pipe, at once, or not yet. */
+static size_t take_line(char *line, size_t size, size_t n, void *transfer)
+{
+    struct rung_transfer *t = transfer;
+    t->line_bytes += n * size;
+    rung_loop_put(&t->flight, RUNG_PIPE_LINE, line, n * size, false);
+    return t->line_bytes > 2 * RUNG_HTTP_HEAD_BYTES ? 0 : n * size;
+}
+
+static size_t take_data(char *bytes, size_t size, size_t n, void *transfer)
+{
+    struct rung_transfer *t = transfer;
+    bool taken = rung_loop_put(&t->flight, RUNG_PIPE_DATA, bytes, n * size, t->pauses);
+    return taken ? n * size : CURL_WRITEFUNC_PAUSE;
+}
+
 static int set_callbacks(struct rung_transfer *t)
 {
     int bad = SET(ERRORBUFFER, t->detail);
     bad |= SET(SUPPRESS_CONNECT_HEADERS, 1L);
-    bad |= SET(HEADERFUNCTION, rung_reply_header);
+    bad |= SET(HEADERFUNCTION, take_line);
     bad |= SET(HEADERDATA, t);
-    bad |= SET(WRITEFUNCTION, rung_reply_data);
+    bad |= SET(WRITEFUNCTION, take_data);
     bad |= SET(WRITEDATA, t);
     return bad;
 }
 
 static int32_t make_handle(struct rung_transfer *t)
 {
-    t->easy = t->curl->easy_init();
-    if (!t->easy)
+    t->flight.easy = t->curl->easy_init();
+    if (!t->flight.easy)
         return rung_fail(t->call->error, RUNG_ENOMEM, "http.memory", "out of memory");
     if (set_connection(t) | set_trust(t) | set_message(t) | set_callbacks(t))
         return rung_fail(
@@ -293,13 +339,16 @@ static int32_t make_handle(struct rung_transfer *t)
 
 int32_t rung_transfer_prepare(struct rung_transfer *t)
 {
+    const uint32_t known = RUNG_HTTP_ALLOW_PLAIN | RUNG_HTTP_EVENTS_ONLY;
     t->last = &t->fields;
+    t->flight.cancel = t->call->cancel;
+    t->pauses = rung_settings_pauses(t->curl);
+    rung_pipe_init(&t->flight.pipe);
     fill_defaults(&t->request);
     int32_t status = check_method(t);
     if (status == RUNG_OK)
         status = check_headers(t);
-    if (status == RUNG_OK &&
-        (!t->request.url || t->request.flags & ~(uint32_t)RUNG_HTTP_ALLOW_PLAIN))
+    if (status == RUNG_OK && (!t->request.url || t->request.flags & ~known))
         status = bad_request(t, "no URL, or a flag that is not known", "");
     if (status == RUNG_OK)
         status = rung_url_read(t->curl, t->request.url, t->request.flags & RUNG_HTTP_ALLOW_PLAIN,
@@ -311,8 +360,8 @@ int32_t rung_transfer_prepare(struct rung_transfer *t)
 
 void rung_transfer_release(struct rung_transfer *t)
 {
-    if (t->easy)
-        t->curl->easy_cleanup(t->easy);
+    if (t->flight.easy)
+        t->curl->easy_cleanup(t->flight.easy);
     if (t->url.handle)
         rung_url_free(t->curl, &t->url);
     for (struct curl_slist *node = t->headers; node; node = node->next)
@@ -322,4 +371,6 @@ void rung_transfer_release(struct rung_transfer *t)
     for (size_t i = 0; i < t->scrub.n; i++)
         rung_secret_free(t->secrets[i]);
     rung_buf_free(&t->body);
+    rung_events_free(&t->events);
+    rung_pipe_free(&t->flight.pipe);
 }

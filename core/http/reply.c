@@ -7,18 +7,18 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_FIELDS = 1024, MAX_HEAD_BYTES = 256 * 1024 };
+enum { MAX_FIELDS = 1024 };
 
 struct rung_reply_field {
     struct rung_reply_field *next;
     struct rung_text name, value;
 };
 
-/* Ends the transfer: libcurl takes a short count for that. Returns 0. */
-static size_t stop(struct rung_transfer *t, int32_t code, const char *symbol, const char *what)
+/* Ends the transfer. Returns false. */
+static bool stop(struct rung_transfer *t, int32_t code, const char *symbol, const char *what)
 {
     t->stopped = rung_fail(t->call->error, code, symbol, "%s: %s", t->url.place, what);
-    return 0;
+    return false;
 }
 
 /* ---- The head ---- */
@@ -102,65 +102,105 @@ static bool publish_fields(struct rung_transfer *t)
     return true;
 }
 
+/* The value up to parameters such as "; charset=utf-8", in any case, is `word`. */
+static bool is_word(struct rung_text value, const char *word)
+{
+    size_t n = 0, end = strlen(word);
+    while (n < value.len && !strchr("; \t", value.ptr[n]))
+        n++;
+    return n == end && strncasecmp(value.ptr, word, end) == 0;
+}
+
+/* Whether the body is a stream of events that the caller wants. */
+static bool brings_events(const struct rung_transfer *t)
+{
+    struct rung_text coding = rung_reply_find(&t->response, "content-encoding");
+    return t->request.on_event && t->response.status / 100 == 2 &&
+           is_word(rung_reply_find(&t->response, "content-type"), "text/event-stream") &&
+           (t->decodes || coding.len == 0 || is_word(coding, "identity"));
+}
+
 /* The blank line: the head is whole, unless it was that of an interim reply (1xx). */
-static size_t end_head(struct rung_transfer *t, size_t n)
+static bool end_head(struct rung_transfer *t)
 {
     if (t->response.status / 100 == 1) {
         t->response.status = 0;
-        return n;
+        return true;
     }
     t->head_done = true;
     if (!publish_fields(t))
         return stop(t, RUNG_ENOMEM, "http.memory", "the arena is full");
+    t->is_events = brings_events(t);
+    t->events.max_bytes = t->request.max_event_bytes;
     if (t->request.on_head && t->request.on_head(t->request.ctx, &t->response) != 0)
         return stop(t, RUNG_ECANCELLED, "http.stopped",
                     "the caller stopped at the head of the reply");
-    return n;
+    return true;
 }
 
-size_t rung_reply_header(char *line, size_t size, size_t n, void *transfer)
+bool rung_reply_line(struct rung_transfer *t, const char *line, size_t n)
 {
-    struct rung_transfer *t = transfer;
-    n *= size;
     if (t->head_done)
-        return n; /* trailers */
+        return true; /* trailers */
     t->head_bytes += n;
-    if (t->head_bytes > MAX_HEAD_BYTES || t->n_fields == MAX_FIELDS)
+    if (t->head_bytes > RUNG_HTTP_HEAD_BYTES || t->n_fields == MAX_FIELDS)
         return stop(t, RUNG_EIO, "http.too_large",
                     "the reply's headers are above 256 KiB or 1024 lines");
     size_t len = n;
     while (len && (line[len - 1] == '\n' || line[len - 1] == '\r'))
         len--;
     if (len == 0)
-        return end_head(t, n);
+        return end_head(t);
     if (len >= 5 && memcmp(line, "HTTP/", 5) == 0) {
         char first[32] = "";
         memcpy(first, line, len < sizeof first - 1 ? len : sizeof first - 1);
         start_head(t, first);
-        return n;
+        return true;
     }
-    return add_field(t, line, len) ? n : stop(t, RUNG_ENOMEM, "http.memory", "the arena is full");
+    return add_field(t, line, len) || stop(t, RUNG_ENOMEM, "http.memory", "the arena is full");
 }
 
 /* ---- The body ---- */
 
+static int32_t pass_event(void *transfer, struct rung_text name, struct rung_text data)
+{
+    struct rung_transfer *t = transfer;
+    int32_t stopped = t->request.on_event(t->request.ctx, name, data);
+    t->event_ns = rung_now_ns();
+    return stopped;
+}
+
+static bool hand_out_events(struct rung_transfer *t, struct rung_text piece)
+{
+    switch (rung_events_feed(&t->events, piece.ptr, piece.len, pass_event, t)) {
+    case RUNG_EVENTS_STOPPED:
+        return stop(t, RUNG_ECANCELLED, "http.stopped", "the caller stopped at an event");
+    case RUNG_EVENTS_TOO_LARGE:
+        return stop(t, RUNG_EIO, "http.too_large", "an event is above its limit");
+    case RUNG_EVENTS_FED:
+        break;
+    }
+    return true;
+}
+
 /* Hands out the body's bytes from `from` on; false when the caller stops. */
 static bool hand_out(struct rung_transfer *t, size_t from)
 {
-    if (!t->request.on_data || t->response.status / 100 != 2 || t->body.len == from)
+    if (t->response.status / 100 != 2 || t->body.len == from)
         return true;
     struct rung_text piece = {t->body.ptr + from, t->body.len - from};
-    if (t->request.on_data(t->request.ctx, piece) == 0)
-        return true;
-    stop(t, RUNG_ECANCELLED, "http.stopped", "the caller stopped amid the reply");
-    return false;
+    if (t->request.on_data && t->request.on_data(t->request.ctx, piece) != 0)
+        return stop(t, RUNG_ECANCELLED, "http.stopped", "the caller stopped amid the reply");
+    if (t->is_events && !hand_out_events(t, piece))
+        return false;
+    if (t->is_events && t->request.flags & RUNG_HTTP_EVENTS_ONLY)
+        t->body.len = 0;
+    return true;
 }
 
-size_t rung_reply_data(char *bytes, size_t size, size_t n, void *transfer)
+bool rung_reply_data(struct rung_transfer *t, const char *bytes, size_t n)
 {
-    struct rung_transfer *t = transfer;
     size_t from = t->body.len;
-    n *= size;
     if (!t->response.first_byte_ns)
         t->response.first_byte_ns = rung_now_ns() - t->begin_ns;
     if (n > t->request.max_response_bytes - t->received)
@@ -168,16 +208,16 @@ size_t rung_reply_data(char *bytes, size_t size, size_t n, void *transfer)
     t->received += n;
     rung_scrub_feed(&t->scrub, bytes, n, &t->body);
     if (!hand_out(t, from))
-        return 0;
+        return false;
     t->data_ns = rung_now_ns();
-    return n;
+    return true;
 }
 
-int32_t rung_reply_end(struct rung_transfer *t)
+bool rung_reply_end(struct rung_transfer *t)
 {
     size_t from = t->body.len;
     rung_scrub_end(&t->scrub, &t->body);
-    return hand_out(t, from) ? RUNG_OK : t->stopped;
+    return hand_out(t, from);
 }
 
 bool rung_reply_body(struct rung_transfer *t)

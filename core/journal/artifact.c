@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "journal/journal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,6 +25,14 @@ static int32_t artifact_path(struct rung_journal *j, const char *sha256, char *p
     return RUNG_OK;
 }
 
+/* What a person can do about a full disk, as the journal itself tells it. */
+static void add_hint(struct rung_error *err)
+{
+    size_t used = err ? strlen(err->message) : 0;
+    if (err && strstr(err->message, strerror(ENOSPC)))
+        snprintf(err->message + used, sizeof err->message - used, "; free some space and resume");
+}
+
 int32_t rung_journal_store(struct rung_journal *j, const char *sha256, const void *bytes,
                            uint64_t n, struct rung_error *err)
 {
@@ -34,7 +43,11 @@ int32_t rung_journal_store(struct rung_journal *j, const char *sha256, const voi
         return status;
     snprintf(dir, sizeof dir, "%s/artifacts", rung_journal_dir(j));
     status = rung_make_dirs(dir, err);
-    return status ? status : rung_write_file(path, bytes, n, err);
+    if (!status)
+        status = rung_write_file(path, bytes, n, err);
+    if (status)
+        add_hint(err);
+    return status;
 }
 
 int32_t rung_journal_artifact(struct rung_journal *j, const char *sha256, struct rung_arena *arena,

@@ -9,39 +9,18 @@
  */
 #include "session/private.h"
 
+#include "session/conclude.h"
 #include "session/convert.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
-
-/* Sums of one comparison; long double, so that squares of float64 extremes stay finite. */
-struct sums {
-    long double error2, got_want, got2, want2;
-    double peak;
-    uint64_t n_finite;
-    uint64_t n_poison; /* bad elements whose bits are poison */
-};
 
 struct element {
     uint64_t at;
     double got, want, bound;
     bool poison;
 };
-
-/* Unit roundoff of float16 over that of the task's precision: 2^-11 / 2^-24 for fp32. */
-static double half_over(uint32_t precision)
-{
-    switch (precision) {
-    case RUNG_PRECISION_FP32:
-        return 0x1p13;
-    case RUNG_PRECISION_BF16:
-        return 0x1p-3;
-    case RUNG_PRECISION_FP64:
-        return 0x1p42;
-    default:
-        return 1; /* tf32 and fp16 have 11 significant bits; integers have no rounding */
-    }
-}
 
 static double ratio(double error, double bound)
 {
@@ -50,7 +29,7 @@ static double ratio(double error, double bound)
     return bound > 0 ? error / bound : INFINITY;
 }
 
-static void mark_bad(struct rung_comparison *c, struct sums *sums, const struct element *e,
+static void mark_bad(struct rung_comparison *c, struct session_sums *sums, const struct element *e,
                      double allowed)
 {
     if (c->n_bad++ == 0) {
@@ -62,8 +41,8 @@ static void mark_bad(struct rung_comparison *c, struct sums *sums, const struct 
     sums->n_poison += e->poison;
 }
 
-static void compare_finite(struct rung_comparison *c, struct sums *sums, const struct element *e,
-                           uint32_t dtype, double half)
+static void compare_finite(struct rung_comparison *c, struct session_sums *sums,
+                           const struct element *e, uint32_t dtype, double half)
 {
     bool rounds = rung_dtype_is_float(dtype);
     double low = e->want - e->bound, high = e->want + e->bound;
@@ -95,7 +74,8 @@ static void compare_finite(struct rung_comparison *c, struct sums *sums, const s
 }
 
 /* The reference can't say what is right here (a bound of infinity): whatever was written is. */
-static void compare_anything(struct rung_comparison *c, struct sums *sums, const struct element *e)
+static void compare_anything(struct rung_comparison *c, struct session_sums *sums,
+                             const struct element *e)
 {
     if (!e->poison)
         return;
@@ -105,8 +85,8 @@ static void compare_anything(struct rung_comparison *c, struct sums *sums, const
 }
 
 /* Either side is inf or NaN. */
-static void compare_special(struct rung_comparison *c, struct sums *sums, const struct element *e,
-                            uint32_t dtype)
+static void compare_special(struct rung_comparison *c, struct session_sums *sums,
+                            const struct element *e, uint32_t dtype)
 {
     if (isnan(e->want) ? isnan(e->got) && !e->poison : isinf(e->want) && e->got == e->want)
         return;
@@ -127,37 +107,13 @@ static void compare_special(struct rung_comparison *c, struct sums *sums, const 
     c->worst_half = INFINITY;
 }
 
-/*
- * How many bad elements are counted as never written. Bytes equal their poison by chance once in
- * 256 wrong ones, so for 8-bit integers it takes more than that explains.
- */
-static uint64_t unwritten(uint32_t dtype, uint64_t n_poison, uint64_t n_bad)
-{
-    if (dtype != RUNG_I8 && dtype != RUNG_U8)
-        return n_poison;
-    double chance = (double)n_bad / 256;
-    return (double)n_poison > chance + 4 * sqrt(chance) ? n_poison : 0;
-}
-
-static void conclude(struct rung_comparison *c, const struct sums *sums, uint32_t dtype)
-{
-    c->n_unwritten = unwritten(dtype, sums->n_poison, c->n_bad);
-    c->fraction_out = c->n ? (double)c->n_bad / (double)c->n : 0;
-    if (sums->n_finite)
-        c->rmse = (double)sqrtl(sums->error2 / sums->n_finite);
-    c->psnr = c->rmse == 0 ? INFINITY : 20 * log10(sums->peak / c->rmse);
-    if (sums->got2 == 0 || sums->want2 == 0)
-        c->cosine = sums->got2 == sums->want2 ? 1 : 0;
-    else
-        c->cosine = (double)(sums->got_want / (sqrtl(sums->got2) * sqrtl(sums->want2)));
-}
-
 /* One comparison in progress. */
 struct comparing {
-    const struct slot *s;
-    const void *memory; /* of the whole output */
+    struct run *run;
+    struct rung_call *call;
+    struct slot *s;
     double half;
-    struct sums sums;
+    struct session_sums sums;
     struct rung_comparison *c;
 };
 
@@ -174,9 +130,9 @@ static void compare_element(struct comparing *k, const struct element *e)
         compare_special(k->c, &k->sums, e, dtype);
 }
 
-/* n elements of the output from `first` on, against value[0..n) and bound[0..n). */
-static void compare_span(struct comparing *k, uint64_t first, uint64_t n, const double *value,
-                         const double *bound)
+/* n elements of the output from `first` on: `bytes`, against value[0..n) and bound[0..n). */
+static void compare_span(struct comparing *k, uint64_t first, uint64_t n, const uint8_t *bytes,
+                         const double *value, const double *bound)
 {
     enum { CHUNK = 1024 };
     const struct slot *s = k->s;
@@ -184,17 +140,60 @@ static void compare_span(struct comparing *k, uint64_t first, uint64_t n, const 
     double got[CHUNK];
     for (uint64_t done = 0; done < n; done += CHUNK) {
         uint64_t take = n - done < CHUNK ? n - done : CHUNK;
-        const uint8_t *bytes = (const uint8_t *)k->memory + (first + done) * size;
-        rung_convert_load(s->dtype, bytes, take, got);
+        rung_convert_load(s->dtype, bytes + done * size, take, got);
         for (uint64_t i = 0; i < take; i++) {
             uint64_t at = first + done + i;
             struct element e = {at, got[i], value[done + i], bound[done + i], false};
             if (s->poison)
-                e.poison =
-                    memcmp(bytes + i * size, s->poison + at * size % POISON_BYTES, size) == 0;
+                e.poison = memcmp(bytes + (done + i) * size, s->poison + at * size % POISON_BYTES,
+                                  size) == 0;
             compare_element(k, &e);
         }
     }
+}
+
+static int32_t compare_all(struct comparing *k, const struct rung_reference_output *want)
+{
+    const void *memory;
+    int32_t status = slot_after(k->run, k->call, k->s, &memory);
+    if (status == RUNG_OK)
+        compare_span(k, 0, want->n, memory, want->value, want->bound);
+    return status;
+}
+
+/* Line by line: of a huge output only the box is read. */
+static int32_t compare_box(struct comparing *k, const struct rung_region *region,
+                           const struct rung_reference_output *want)
+{
+    struct slot *s = k->s;
+    struct rung_open_session *session = k->run->session;
+    uint64_t lines = region_lines(region), width = want->n / lines;
+    uint64_t size = rung_dtype_bits(s->dtype) / 8;
+    const char *memory = s->strided ? NULL : device_map(session, s->buffer);
+    memory = memory ? memory + s->offset : s->after;
+    int32_t status = RUNG_OK;
+    if (s->strided) { /* gathered once */
+        const void *all;
+        status = slot_after(k->run, k->call, s, &all);
+        memory = all;
+    }
+    if (status != RUNG_OK)
+        return status;
+    char *line = memory ? NULL : malloc(width * size);
+    if (!memory && !line)
+        return rung_fail(k->call->error, RUNG_ENOMEM, "session.host_memory",
+                         "no room for a line of %s", s->name);
+    for (uint64_t i = 0; i < lines && status == RUNG_OK; i++) {
+        uint64_t first = region_line(s, region, i);
+        if (line)
+            status = device_read(session, k->call, s->buffer, s->offset + first * size, line,
+                                 width * size);
+        if (status == RUNG_OK)
+            compare_span(k, first, width, (const uint8_t *)(memory ? memory + first * size : line),
+                         want->value + i * width, want->bound + i * width);
+    }
+    free(line);
+    return status;
 }
 
 /* Compares all of an output (region NULL) or a box of it with `want`. */
@@ -204,25 +203,55 @@ static int32_t compare(struct rung_call *call, struct rung_run *pub, uint32_t te
 {
     struct run *run = pub->ctx;
     struct slot *s = &run->slots[tensor];
-    struct comparing k = {.s = s, .half = half_over(run->session->spec.task->precision), .c = out};
-    int32_t status = slot_after(run, call, s, &k.memory);
-    if (status != RUNG_OK)
-        return status;
+    struct comparing k = {.run = run,
+                          .call = call,
+                          .s = s,
+                          .half = session_half_over(run->session->spec.task->precision),
+                          .c = out};
     *out = (struct rung_comparison){
         .struct_size = sizeof *out, .tensor = tensor, .n = want->n, .first_bad = s->elements};
-    uint64_t lines = region ? region_lines(region) : 1, width = want->n / lines;
-    for (uint64_t i = 0; i < lines; i++)
-        compare_span(&k, region ? region_line(s, region, i) : 0, width, want->value + i * width,
-                     want->bound + i * width);
-    conclude(out, &k.sums, s->dtype);
-    return RUNG_OK;
+    int32_t status = region ? compare_box(&k, region, want) : compare_all(&k, want);
+    session_conclude(out, &k.sums, s->dtype);
+    return status;
+}
+
+/* Of an output that the device can compare; see session_compare_fast. */
+static int32_t compare_there(struct run *run, struct rung_call *call, uint32_t tensor,
+                             struct rung_comparison *out)
+{
+    if (!whole_is_possible(run->session))
+        return rung_fail(call->error, RUNG_EUNSUPPORTED, "session.host_reference",
+                         "the reference is computed on the host");
+    int32_t status = whole_compare(run, call);
+    if (status == RUNG_OK)
+        *out = run->compared[tensor];
+    return status;
+}
+
+int32_t session_compare_fast(const struct rung_session *table, struct rung_call *call,
+                             struct rung_run *pub, uint32_t tensor, struct rung_comparison *out)
+{
+    struct run *run = NULL;
+    (void)table;
+    int32_t status = run_output(pub, call, tensor, &run);
+    return status == RUNG_OK ? compare_there(run, call, tensor, out) : status;
 }
 
 int32_t session_compare(const struct rung_session *table, struct rung_call *call,
                         struct rung_run *pub, uint32_t tensor, struct rung_comparison *out)
 {
     struct rung_reference_output want;
-    int32_t status = session_expected(table, call, pub, tensor, &want);
+    struct run *run = NULL;
+    int32_t status = run_output(pub, call, tensor, &run);
+    if (status != RUNG_OK)
+        return status;
+    if (!run->expected) {
+        status = compare_there(run, call, tensor, out);
+        if (status != RUNG_EUNSUPPORTED && status != RUNG_ENOMEM)
+            return status;
+        *call->error = rung_error_init();
+    }
+    status = session_expected(table, call, pub, tensor, &want);
     return status == RUNG_OK ? compare(call, pub, tensor, NULL, &want, out) : status;
 }
 

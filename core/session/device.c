@@ -89,10 +89,15 @@ bool device_has_symbols(const struct rung_open_session *s)
     return HAS(s, symbol) && HAS(s, copy);
 }
 
+bool device_has_copy(const struct rung_open_session *s)
+{
+    return HAS(s, copy);
+}
+
 int32_t device_reset(struct rung_open_session *s, struct rung_call *call)
 {
     int32_t status = RUNG_OK;
-    if (HAS(s, reset))
+    if (s->module && HAS(s, reset))
         CALL(status, s, reset, call, s->module);
     return status;
 }
@@ -119,5 +124,111 @@ int32_t device_sync(struct rung_open_session *s, struct rung_call *call, struct 
 {
     int32_t status;
     CALL(status, s, sync, call, fault);
+    return status;
+}
+
+bool device_has_tensormaps(const struct rung_open_session *s)
+{
+    return HAS(s, tensormap);
+}
+
+int32_t device_tensormap(struct rung_open_session *s, struct rung_call *call,
+                         const struct rung_tensormap *map, void *out, struct rung_fault *fault)
+{
+    int32_t status;
+    CALL(status, s, tensormap, call, map, out, fault);
+    return status;
+}
+
+/* ---- Time ---- */
+
+bool device_has_graphs(const struct rung_open_session *s)
+{
+    return HAS(s, capture) && HAS(s, captured) && HAS(s, replay) && HAS(s, graph_free);
+}
+
+bool device_has_flush(const struct rung_open_session *s)
+{
+    return HAS(s, flush);
+}
+
+int32_t device_capture(struct rung_open_session *s, struct rung_call *call)
+{
+    struct rung_guard guard;
+    rung_guard_enter(&guard, s->spec.device);
+    int32_t status = OPS(s)->capture(s->spec.device->self, call);
+    return rung_guard_leave(&guard, status, call->error);
+}
+
+int32_t device_captured(struct rung_open_session *s, struct rung_call *call,
+                        struct rung_graph **out, struct rung_fault *fault)
+{
+    int32_t status;
+    *out = NULL;
+    CALL(status, s, captured, call, out, fault);
+    return status;
+}
+
+int32_t device_replay(struct rung_open_session *s, struct rung_call *call, struct rung_graph *graph,
+                      struct rung_fault *fault)
+{
+    int32_t status;
+    CALL(status, s, replay, call, graph, fault);
+    return status;
+}
+
+void device_graph_free(struct rung_open_session *s, struct rung_graph *graph)
+{
+    if (graph)
+        PLAIN(s, OPS(s)->graph_free(s->spec.device->self, graph));
+}
+
+int32_t device_flush(struct rung_open_session *s, struct rung_call *call)
+{
+    struct rung_guard guard;
+    rung_guard_enter(&guard, s->spec.device);
+    int32_t status = OPS(s)->flush(s->spec.device->self, call);
+    return rung_guard_leave(&guard, status, call->error);
+}
+
+int32_t device_condition(struct rung_open_session *s, struct rung_call *call,
+                         struct rung_device_condition *out)
+{
+    int32_t status = RUNG_OK;
+    *out = (struct rung_device_condition){.struct_size = sizeof *out};
+    if (HAS(s, condition))
+        CALL(status, s, condition, call, out);
+    return status;
+}
+
+int32_t device_event_new(struct rung_open_session *s, struct rung_call *call,
+                         struct rung_device_event **out)
+{
+    int32_t status;
+    *out = NULL;
+    CALL(status, s, event_new, call, out);
+    return status;
+}
+
+void device_event_free(struct rung_open_session *s, struct rung_device_event *event)
+{
+    if (event)
+        PLAIN(s, OPS(s)->event_free(s->spec.device->self, event));
+}
+
+int32_t device_event_record(struct rung_open_session *s, struct rung_call *call,
+                            struct rung_device_event *event)
+{
+    int32_t status;
+    CALL(status, s, event_record, call, event);
+    return status;
+}
+
+int32_t device_event_elapsed(struct rung_open_session *s, struct rung_call *call,
+                             struct rung_device_event *from, struct rung_device_event *to,
+                             double *ns)
+{
+    int32_t status;
+    CALL(status, s, event_elapsed, call, from, to, ns);
     return status;
 }

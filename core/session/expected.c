@@ -4,15 +4,13 @@
  */
 #include "session/private.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void view_of(const struct slot *s, struct rung_tensor_view *view)
 {
-    *view = (struct rung_tensor_view){.struct_size = sizeof *view,
-                                      .dtype = s->dtype,
-                                      .n_dims = s->n_dims,
-                                      .alignment = 16,
-                                      .data = s->before};
+    *view = (struct rung_tensor_view){
+        .struct_size = sizeof *view, .dtype = s->dtype, .n_dims = s->n_dims, .alignment = 16};
     int64_t stride = 1;
     for (uint32_t d = s->n_dims; d-- > 0;) {
         view->dims[d] = s->shape[d];
@@ -63,9 +61,13 @@ static int32_t evaluate(struct run *run, struct rung_call *call, const struct ru
     struct rung_tensor_view *views =
         RUNG_ARENA_NEW(call->arena, struct rung_tensor_view, task->n_tensors);
     uint32_t n_inputs = 0, n = 0;
-    for (uint32_t i = 0; i < task->n_tensors; i++) {
+    int32_t status = RUNG_OK;
+    for (uint32_t i = 0; i < task->n_tensors && status == RUNG_OK; i++) {
         view_of(&run->slots[i], &views[i]);
-        n_inputs += slot_is_input(&run->slots[i]);
+        if (slot_is_input(&run->slots[i])) {
+            status = slot_before(call, &run->slots[i], &views[i].data);
+            n_inputs++;
+        }
         if (slot_is_output(&run->slots[i]))
             outputs[n++] =
                 (struct rung_reference_output){.struct_size = sizeof *outputs, .tensor = i};
@@ -73,12 +75,19 @@ static int32_t evaluate(struct run *run, struct rung_call *call, const struct ru
     struct rung_reference_request request = {.struct_size = sizeof request,
                                              .n_inputs = n_inputs,
                                              .task = task,
-                                             .dims = run->dims,
+                                             .dims = run->memory->dims,
                                              .tensors = views,
                                              .regions = regions};
-    int32_t status;
+    if (status != RUNG_OK)
+        return status;
     RUNG_INVOKE(status, run->session->spec.reference, struct rung_reference_ops, evaluate, call,
                 &request, outputs, n);
+    if (status == RUNG_ETIMEOUT) { /* a slow reference says nothing of the kernel */
+        char why[sizeof call->error->message - 64];
+        snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, call->error->message);
+        return rung_fail(call->error, RUNG_EINTERNAL, "session.reference",
+                         "the reference did not end in time: %s", why);
+    }
     for (uint32_t i = 0, o = 0; i < task->n_tensors; i++)
         if (slot_is_output(&run->slots[i]))
             outputs[o++].tensor = i; /* in task order, by contract */
@@ -146,9 +155,7 @@ static int32_t ensure_expected(struct run *run, struct rung_call *call)
     return status;
 }
 
-/* The finished run, when the tensor is an output. */
-static int32_t output_of(struct rung_run *pub, struct rung_call *call, uint32_t tensor,
-                         struct run **run)
+int32_t run_output(struct rung_run *pub, struct rung_call *call, uint32_t tensor, struct run **run)
 {
     int32_t status = run_finished(pub, call, tensor, run);
     if (status == RUNG_OK && !slot_is_output(&(*run)->slots[tensor]))
@@ -162,7 +169,7 @@ int32_t session_expected(const struct rung_session *table, struct rung_call *cal
 {
     struct run *run = NULL;
     (void)table;
-    int32_t status = output_of(pub, call, tensor, &run);
+    int32_t status = run_output(pub, call, tensor, &run);
     if (status == RUNG_OK)
         status = ensure_expected(run, call);
     if (status == RUNG_OK)
@@ -241,7 +248,7 @@ int32_t session_expected_region(const struct rung_session *table, struct rung_ca
 {
     struct run *run = NULL;
     (void)table;
-    int32_t status = output_of(pub, call, tensor, &run);
+    int32_t status = run_output(pub, call, tensor, &run);
     if (status == RUNG_OK)
         status = region_check(&run->slots[tensor], region, call->error);
     if (status != RUNG_OK)
@@ -256,6 +263,22 @@ int32_t session_expected_region(const struct rung_session *table, struct rung_ca
     return status;
 }
 
+/* Every tensor once, one that is read and written twice: for references that don't know. */
+static double least_bytes(const struct rung_task *task, const int64_t *dims)
+{
+    double sum = 0;
+    int64_t shape[RUNG_MAX_DIMS];
+    for (uint32_t i = 0; i < task->n_tensors; i++) {
+        double bytes = rung_dtype_bits(task->tensors[i].dtype) / 8.0;
+        if (rung_task_shape(task, i, dims, shape, NULL) != RUNG_OK)
+            return 0;
+        for (uint32_t d = 0; d < task->tensors[i].n_dims; d++)
+            bytes *= (double)shape[d];
+        sum += task->tensors[i].role == RUNG_ROLE_INOUT ? 2 * bytes : bytes;
+    }
+    return sum;
+}
+
 int32_t session_work(const struct rung_session *table, struct rung_call *call, const int64_t *dims,
                      struct rung_work *out)
 {
@@ -267,6 +290,8 @@ int32_t session_work(const struct rung_session *table, struct rung_call *call, c
     if (status == RUNG_OK && !(out->flops >= 0 && out->min_bytes >= 0))
         return rung_fail(call->error, RUNG_EMISUSE, "session.reference",
                          "the reference gave no sensible work");
+    if (status == RUNG_OK && out->min_bytes == 0)
+        out->min_bytes = least_bytes(table->task, dims);
     if (status == RUNG_OK && session->spec.stated)
         rung_task_work_at(table->task, session->spec.stated, dims, out);
     return status;

@@ -28,17 +28,19 @@ int32_t launch_resolve(struct run *run, struct rung_call *call)
     const struct rung_session_spec *spec = &run->session->spec;
     const char *problem = NULL;
     (void)call;
-    if (!rung_plan_allows(spec->plan, spec->task, run->dims, &spec->point, spec->info->sm_count)) {
+    if (!rung_plan_allows(spec->plan, spec->task, run->memory->dims, &spec->point,
+                          spec->info->sm_count)) {
         fault_set(&run->pub.fault, "plan.error", "", 0,
                   "a `where` line of the plan excludes these dims (%s) at %s",
-                  rung_task_dims_text(run->arena, spec->task, run->dims),
+                  rung_task_dims_text(run->arena, spec->task, run->memory->dims),
                   spec->point.n ? rung_point_text(run->arena, spec->plan, &spec->point)
                                 : "any point");
         return RUNG_OK;
     }
-    run->plan = rung_plan_resolve(run->arena, spec->plan, spec->task, run->dims, &spec->point,
-                                  spec->info->sm_count, &problem);
-    if (!run->plan)
+    run->memory->plan =
+        rung_plan_resolve(run->memory->arena, spec->plan, spec->task, run->memory->dims,
+                          &spec->point, spec->info->sm_count, &problem);
+    if (!run->memory->plan)
         fault_set(&run->pub.fault, "plan.error", "", 0, "%s", problem);
     return RUNG_OK;
 }
@@ -73,24 +75,24 @@ static bool within_limits(struct run *run, const struct rung_resolved_step *step
     return !fault_is(&run->pub.fault);
 }
 
-/* The parameter block of a launch, or NULL with a fault. */
+/* The parameter block of a launch, or NULL with a fault. maps: as rung_plan_pack has them. */
 static void *pack(struct run *run, const struct rung_resolved_step *step,
-                  const struct rung_kernel *k)
+                  const struct rung_kernel *k, const void *maps)
 {
     const struct rung_session_spec *spec = &run->session->spec;
     const char *problem = NULL;
-    void *block = rung_arena_alloc(run->arena, k->param_bytes ? k->param_bytes : 1, 16);
+    struct rung_arena *arena = run->memory->arena;
+    void *block = rung_arena_alloc(arena, k->param_bytes ? k->param_bytes : 1, 16);
     if (block &&
         rung_plan_pack(step, k, spec->task, spec->plan, run->addresses,
-                       run->addresses + spec->task->n_tensors, block, run->arena, &problem))
+                       run->addresses + spec->task->n_tensors, maps, block, arena, &problem))
         return block;
     fault_set(&run->pub.fault, "plan.error", step->expression, step->line, "%s",
               problem ? problem : "no room for the parameters");
     return NULL;
 }
 
-/* A fault of the device becomes the run's; launch faults are put down to the plan's line. */
-static void take_fault(struct run *run, struct rung_fault *fault,
+void launch_take_fault(struct run *run, struct rung_fault *fault,
                        const struct rung_resolved_step *step)
 {
     fault->code[sizeof fault->code - 1] = 0;
@@ -112,7 +114,7 @@ int32_t launch_sync(struct run *run, struct rung_call *call, const struct rung_r
     struct rung_fault fault = {.struct_size = sizeof fault};
     int32_t status = device_sync(run->session, call, &fault);
     if (status == RUNG_OK)
-        take_fault(run, &fault, step);
+        launch_take_fault(run, &fault, step);
     return status;
 }
 
@@ -129,7 +131,7 @@ void launch_moves(struct run *run, uint32_t index, uint64_t bytes_read, uint64_t
 {
     uint64_t from = (bytes_read + 31) / 32, to = (bytes_written + 31) / 32;
     uint64_t sectors = from > to ? from : to, blocks = (sectors + 127) / 128;
-    run->facts[index] = (struct rung_launch_facts){
+    run->memory->facts[index] = (struct rung_launch_facts){
         .struct_size = sizeof(struct rung_launch_facts),
         .grid = {blocks < UINT32_MAX ? (uint32_t)blocks : UINT32_MAX, 1, 1},
         .block = {256, 1, 1},
@@ -160,10 +162,17 @@ static int32_t step_set(struct run *run, struct rung_call *call,
                   "only outputs and temps can be set by the plan");
         return RUNG_OK;
     }
+    if (s->strided) {
+        fault_set(&run->pub.fault, "plan.error", "", step->line,
+                  "zero would write between the elements of %s, which has strides; zero it in a "
+                  "kernel",
+                  s->name);
+        return RUNG_OK;
+    }
     launch_moves(run, index, 0, s->bytes);
     if (!s->bytes)
         return RUNG_OK;
-    return device_fill(run->session, call, s->buffer, s->guard, s->bytes, &step->pattern,
+    return device_fill(run->session, call, s->buffer, s->offset, s->bytes, &step->pattern,
                        sizeof step->pattern, 1);
 }
 
@@ -192,7 +201,7 @@ static int32_t step_launch(struct run *run, struct rung_call *call,
         .sample_blocks = run->flags & RUNG_RUN_SAMPLED ? run->sample_blocks : 0};
     int32_t status = device_launch(run->session, call, &launch, &fault);
     if (status == RUNG_OK)
-        take_fault(run, &fault, step);
+        launch_take_fault(run, &fault, step);
     /* A fault at a later sync could not be put down to a kernel, so each launch is waited for. */
     if (status == RUNG_OK && !fault_is(&run->pub.fault) && !(run->flags & RUNG_RUN_TIMED))
         status = launch_sync(run, call, step);
@@ -201,7 +210,8 @@ static int32_t step_launch(struct run *run, struct rung_call *call,
 
 /* The kernel of a launch and its parameters, or a fault. */
 static const char *prepare_launch(struct run *run, const struct rung_resolved_step *step,
-                                  struct ready *ready, struct rung_launch_facts *facts)
+                                  const void *maps, struct ready *ready,
+                                  struct rung_launch_facts *facts)
 {
     const struct rung_kernel *k = find_kernel(run->session->spec.artifact, step->expression);
     if (!k) {
@@ -209,7 +219,7 @@ static const char *prepare_launch(struct run *run, const struct rung_resolved_st
                   "the compiled code has no kernel %s", step->expression);
         return NULL;
     }
-    if (!within_limits(run, step, k) || !(ready->params = pack(run, step, k)))
+    if (!within_limits(run, step, k) || !(ready->params = pack(run, step, k, maps)))
         return NULL;
     ready->kernel = k;
     *facts = (struct rung_launch_facts){.struct_size = sizeof *facts,
@@ -221,47 +231,143 @@ static const char *prepare_launch(struct run *run, const struct rung_resolved_st
     return k->expression;
 }
 
-int32_t launch_prepare(struct run *run, struct rung_call *call, const struct ready **out)
+static int32_t encode_map(struct run *run, struct rung_call *call,
+                          const struct rung_resolved_map *m, uint8_t *maps)
 {
-    const struct rung_resolved_plan *plan = run->plan;
-    struct ready *ready = RUNG_ARENA_NEW(run->arena, struct ready, plan->n_steps + 1);
-    const char **names = RUNG_ARENA_NEW(run->arena, const char *, plan->n_steps + 1);
-    struct rung_launch_facts *facts =
-        RUNG_ARENA_NEW(run->arena, struct rung_launch_facts, plan->n_steps + 1);
+    struct rung_fault fault = {.struct_size = sizeof fault};
+    struct rung_tensormap map = m->map;
+    uint32_t temps = m->target_kind == RUNG_ARG_TEMP ? run->session->spec.task->n_tensors : 0;
+    if (!device_has_tensormaps(run->session)) {
+        fault_set(&run->pub.fault, "device.unsupported", "", m->line, "%s has no tensor maps",
+                  run->session->spec.info->name);
+        return RUNG_OK;
+    }
+    map.struct_size = sizeof map;
+    map.address = run->addresses[temps + m->target_index] + m->offset;
+    int32_t status = device_tensormap(run->session, call, &map,
+                                      maps + (uint64_t)m->index * RUNG_TENSORMAP_BYTES, &fault);
+    if (status == RUNG_OK && fault_is(&fault) && !fault.line)
+        fault.line = m->line;
+    if (status == RUNG_OK)
+        launch_take_fault(run, &fault, NULL);
+    return status;
+}
+
+/* All tensor maps of the plan on the set in use; *out NULL without any. */
+static int32_t encode_maps(struct run *run, struct rung_call *call, const void **out)
+{
+    const struct rung_resolved_plan *plan = run->memory->plan;
+    uint64_t n = 0;
     int32_t status = RUNG_OK;
     *out = NULL;
+    for (uint32_t i = 0; i < plan->n_maps; i++)
+        n = plan->maps[i].index >= n ? (uint64_t)plan->maps[i].index + 1 : n;
+    if (!n)
+        return RUNG_OK;
+    uint8_t *maps = rung_arena_alloc(run->memory->arena, n * RUNG_TENSORMAP_BYTES, 64);
+    if (!maps)
+        return rung_fail(call->error, RUNG_ENOMEM, "session.host_memory", "no room for the maps");
+    for (uint32_t i = 0; i < plan->n_maps && status == RUNG_OK && !fault_is(&run->pub.fault); i++)
+        status = encode_map(run, call, &plan->maps[i], maps);
+    *out = maps;
+    return status;
+}
+
+/* Every step on the set in use; names and facts are the same in all sets. */
+static int32_t prepare_set(struct run *run, struct rung_call *call, struct set *set,
+                           const char **names, struct rung_launch_facts *facts)
+{
+    const struct rung_resolved_plan *plan = run->memory->plan;
+    struct ready *ready = RUNG_ARENA_NEW(run->memory->arena, struct ready, plan->n_steps + 1);
+    const void *maps;
+    int32_t status = encode_maps(run, call, &maps);
+    if (status != RUNG_OK || fault_is(&run->pub.fault))
+        return status;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const struct rung_resolved_step *step = &plan->steps[i];
         names[i] = step->kind == RUNG_STEP_SYMBOL ? "memcpy symbol" : "memset";
         if (step->kind == RUNG_STEP_LAUNCH)
-            names[i] = prepare_launch(run, step, &ready[i], &facts[i]);
+            names[i] = prepare_launch(run, step, maps, &ready[i], &facts[i]);
         else if (step->kind == RUNG_STEP_SYMBOL)
             status = symbol_prepare(run, call, step, &ready[i]);
         if (status != RUNG_OK || fault_is(&run->pub.fault))
             return status;
     }
-    run->pub.n_launches = plan->n_steps;
-    run->pub.kernels = names;
-    run->pub.facts = run->facts = facts;
-    if (run->flags & RUNG_RUN_COUNTERS) {
-        run->pub.n_counters = plan->n_steps;
-        run->counters = RUNG_ARENA_NEW(run->arena, struct rung_counters, plan->n_steps + 1);
-        run->pub.counters = run->counters;
-    }
-    *out = ready;
+    set->ready = ready;
     return RUNG_OK;
 }
 
-int32_t launch_steps(struct run *run, struct rung_call *call, const struct ready *ready)
+static uint32_t steps_of(const struct memory *m)
 {
+    return m->plan ? m->plan->n_steps : 1;
+}
+
+static int32_t prepare_all(struct run *run, struct rung_call *call)
+{
+    struct memory *m = run->memory;
+    const char **names = RUNG_ARENA_NEW(m->arena, const char *, steps_of(m) + 1);
+    struct rung_launch_facts *facts =
+        RUNG_ARENA_NEW(m->arena, struct rung_launch_facts, steps_of(m) + 1);
     int32_t status = RUNG_OK;
-    for (uint32_t i = 0; i < run->plan->n_steps && status == RUNG_OK && !fault_is(&run->pub.fault);
+    if (!m->plan) {
+        const char *label = run->session->spec.baseline_case->label;
+        names[0] = rung_arena_strdup(m->arena, label ? label : "baseline");
+        facts[0].struct_size = sizeof facts[0];
+    }
+    for (uint32_t i = 0; m->plan && i < m->n_sets; i++) {
+        run_use(run, i);
+        status = prepare_set(run, call, &m->sets[i], names, facts);
+        if (status != RUNG_OK || fault_is(&run->pub.fault))
+            return status;
+    }
+    m->facts = facts;
+    m->kernels = names;
+    run_use(run, 0);
+    return RUNG_OK;
+}
+
+int32_t launch_prepare(struct run *run, struct rung_call *call)
+{
+    struct memory *m = run->memory;
+    int32_t status = m->kernels ? RUNG_OK : prepare_all(run, call);
+    if (status != RUNG_OK || fault_is(&run->pub.fault))
+        return status;
+    run->pub.n_launches = steps_of(m);
+    run->pub.kernels = m->kernels;
+    run->pub.facts = m->facts;
+    if (run->flags & RUNG_RUN_COUNTERS) {
+        run->pub.n_counters = steps_of(m);
+        run->counters = RUNG_ARENA_NEW(run->arena, struct rung_counters, steps_of(m) + 1);
+        run->pub.counters = run->counters;
+    }
+    return RUNG_OK;
+}
+
+/* One execution of a baseline. */
+static int32_t enqueue(struct run *run, struct rung_call *call)
+{
+    const struct rung_session_spec *spec = &run->session->spec;
+    struct rung_buffer *scratch = run->memory->scratch;
+    uint64_t address = scratch ? device_address(run->session, scratch) : 0;
+    int32_t status;
+    RUNG_INVOKE(status, spec->baseline, struct rung_baseline_ops, enqueue, call,
+                spec->baseline_case, run->addresses, address);
+    return status;
+}
+
+int32_t launch_steps(struct run *run, struct rung_call *call)
+{
+    const struct rung_resolved_plan *plan = run->memory->plan;
+    int32_t status = RUNG_OK;
+    if (!plan)
+        return enqueue(run, call);
+    for (uint32_t i = 0; i < plan->n_steps && status == RUNG_OK && !fault_is(&run->pub.fault);
          i++) {
-        const struct rung_resolved_step *step = &run->plan->steps[i];
+        const struct rung_resolved_step *step = &plan->steps[i];
         if (step->kind == RUNG_STEP_LAUNCH)
-            status = step_launch(run, call, step, &ready[i], i);
+            status = step_launch(run, call, step, &run->ready[i], i);
         else if (step->kind == RUNG_STEP_SYMBOL)
-            status = symbol_copy(run, call, step, &ready[i], i);
+            status = symbol_copy(run, call, step, &run->ready[i], i);
         else
             status = step_set(run, call, step, i);
     }

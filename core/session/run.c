@@ -6,6 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int32_t check_timed(const struct rung_open_session *session, struct rung_call *call,
+                           const struct rung_run_request *request)
+{
+    bool timed = request->flags & RUNG_RUN_TIMED;
+    uint32_t sets = request->sets ? request->sets : 1, batch = request->batch ? request->batch : 1;
+    if (timed && request->flags & (RUNG_RUN_COUNTERS | RUNG_RUN_SAMPLED))
+        return rung_fail(call->error, RUNG_EINVAL, "session.request",
+                         "what is counted or sampled has no time");
+    if (sets > MAX_SETS || batch > sets || (!timed && sets * batch > 1))
+        return rung_fail(call->error, RUNG_EINVAL, "session.request",
+                         "a timed run has at most %d sets, and no larger batch than sets",
+                         MAX_SETS);
+    if (batch > 1 && !device_has_graphs(session))
+        return rung_fail(call->error, RUNG_EUNSUPPORTED, "session.graphs", "%s has no graphs",
+                         session->spec.info->name);
+    return RUNG_OK;
+}
+
 static int32_t check_request(const struct rung_open_session *session, struct rung_call *call,
                              const struct rung_run_request *request)
 {
@@ -28,24 +46,7 @@ static int32_t check_request(const struct rung_open_session *session, struct run
     if (request->flags & (RUNG_RUN_TIMED | RUNG_RUN_COLD) && !(has & RUNG_DEVICE_MEASURES))
         return rung_fail(call->error, RUNG_EUNSUPPORTED, "session.timed",
                          "%s does not measure time", session->spec.info->name);
-    return RUNG_OK;
-}
-
-/* The run's own copy of the dims; what is derived must agree with what the task says. */
-static int32_t take_dims(struct run *run, struct rung_call *call, const int64_t *dims)
-{
-    const struct rung_task *task = run->session->spec.task;
-    int64_t *mine = RUNG_ARENA_NEW(run->arena, int64_t, task->n_dims + 1);
-    memcpy(mine, dims, task->n_dims * sizeof *dims);
-    run->dims = mine;
-    int32_t status = rung_task_complete(task, mine, call->error);
-    if (status != RUNG_OK)
-        return status;
-    for (uint32_t i = 0; i < task->n_dims; i++)
-        if (mine[i] != dims[i])
-            return rung_fail(call->error, RUNG_EINVAL, "session.dims", "%s is %lld, not %lld",
-                             task->dims[i].name, (long long)mine[i], (long long)dims[i]);
-    return RUNG_OK;
+    return check_timed(session, call, request);
 }
 
 static struct run *run_new(struct rung_open_session *session,
@@ -67,26 +68,31 @@ static struct run *run_new(struct rung_open_session *session,
     return run;
 }
 
+static int32_t run_once(struct run *run, struct rung_call *call,
+                        const struct rung_run_request *request)
+{
+    int32_t status = slots_draw(run, call, run->seed);
+    if (status == RUNG_OK)
+        status = repeat_all(run, call, request->repeats ? request->repeats : 1);
+    if (status == RUNG_OK && !fault_is(&run->pub.fault) && !(run->flags & RUNG_RUN_KEEP_INPUTS))
+        status = slots_check_inputs(run, call);
+    return status;
+}
+
 static int32_t run_steps(struct run *run, struct rung_call *call,
                          const struct rung_run_request *request)
 {
     const struct rung_fault *fault = &run->pub.fault;
-    int32_t status = take_dims(run, call, request->dims);
-    if (status == RUNG_OK)
-        status = launch_resolve(run, call);
+    bool timed = run->flags & RUNG_RUN_TIMED;
+    int32_t status =
+        memory_take(run, call, request->dims, timed && request->sets ? request->sets : 1);
     if (status == RUNG_OK && !fault_is(fault))
-        status = slots_plan(run, call);
-    if (status == RUNG_OK && !fault_is(fault))
-        status = slots_alloc(run, call);
-    if (status == RUNG_OK && !fault_is(fault))
-        status = slots_draw(run, call, request);
-    if (status == RUNG_OK && !fault_is(fault))
-        status = repeat_all(run, call, request->repeats ? request->repeats : 1);
-    if (status == RUNG_OK && !fault_is(fault))
-        status = slots_check_guards(run, call);
-    if (status == RUNG_OK && !fault_is(fault) && !(run->flags & RUNG_RUN_KEEP_INPUTS))
-        status = slots_check_inputs(run, call);
-    return status;
+        status = slots_take_fills(run, call, request);
+    if (status != RUNG_OK || fault_is(fault))
+        return status;
+    slots_make_poison(run);
+    status = timed ? timed_all(run, call, request) : run_once(run, call, request);
+    return status == RUNG_OK && !fault_is(fault) ? memory_check_guards(run, call) : status;
 }
 
 int32_t session_run(const struct rung_session *table, struct rung_call *call,
@@ -122,7 +128,7 @@ void session_end(const struct rung_session *table, struct rung_run *pub)
             *at = run->next;
             break;
         }
-    slots_free(run);
+    memory_give_back(run);
     rung_arena_free(run->arena);
     free(run);
 }
@@ -167,26 +173,39 @@ static int32_t session_map(const struct rung_session *table, struct rung_call *c
     return slot_after(run, call, s, &out->data);
 }
 
+/* Two runs of one session have the same outputs, of perhaps other sizes. */
+static int32_t same_output(struct run *a, struct run *b, struct rung_call *call, uint32_t i,
+                           bool *same)
+{
+    struct slot *sa = &a->slots[i], *sb = &b->slots[i];
+    struct session_gpu *gpu = a->session->spec.gpu;
+    const void *pa, *pb = NULL;
+    *same = sa->bytes == sb->bytes;
+    if (!*same || !sa->bytes)
+        return RUNG_OK;
+    if (gpu && !sa->strided && !sb->strided)
+        return session_gpu_same_bytes(gpu, call, sa->buffer, sa->offset, 0, 1, sb->buffer,
+                                      sb->offset, sa->bytes, same);
+    int32_t status = slot_after(a, call, sa, &pa);
+    if (status == RUNG_OK)
+        status = slot_after(b, call, sb, &pb);
+    if (status == RUNG_OK)
+        *same = memcmp(pa, pb, sa->bytes) == 0;
+    return status;
+}
+
 static int32_t session_same_bits(const struct rung_session *table, struct rung_call *call,
                                  struct rung_run *a, struct rung_run *b, uint32_t *same)
 {
     struct run *ra, *rb;
-    uint32_t n = table->task->n_tensors;
     int32_t status = run_finished(a, call, 0, &ra);
+    bool equal = true;
     if (status == RUNG_OK)
         status = run_finished(b, call, 0, &rb);
-    *same = 1;
-    for (uint32_t i = 0; i < n && status == RUNG_OK && *same; i++) {
-        struct slot *sa = &ra->slots[i], *sb = &rb->slots[i];
-        const void *pa, *pb = NULL;
-        if (!slot_is_output(sa))
-            continue;
-        status = slot_after(ra, call, sa, &pa);
-        if (status == RUNG_OK)
-            status = slot_after(rb, call, sb, &pb);
-        if (status == RUNG_OK)
-            *same = sa->bytes == sb->bytes && memcmp(pa, pb, sa->bytes) == 0;
-    }
+    for (uint32_t i = 0; i < table->task->n_tensors && status == RUNG_OK && equal; i++)
+        if (slot_is_output(&ra->slots[i]))
+            status = same_output(ra, rb, call, i, &equal);
+    *same = equal;
     return status;
 }
 
@@ -195,7 +214,11 @@ static int32_t session_shape(const struct rung_session *table, uint32_t tensor, 
 {
     if (tensor >= table->task->n_tensors)
         return RUNG_EINVAL;
-    return rung_task_shape(table->task, tensor, dims, shape, NULL);
+    struct rung_layout layout; /* strides, too, must be possible there */
+    int32_t status = rung_task_layout(table->task, tensor, dims, &layout, NULL);
+    for (uint32_t d = 0; d < table->task->tensors[tensor].n_dims; d++)
+        shape[d] = layout.shape[d];
+    return status;
 }
 
 static int32_t session_complete_dims(const struct rung_session *table, int64_t *dims)
@@ -216,4 +239,5 @@ void run_fill_table(struct rung_session *table)
     table->end = session_end;
     table->compare_region = session_compare_region;
     table->expected_region = session_expected_region;
+    table->compare_fast = session_compare_fast;
 }

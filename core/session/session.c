@@ -2,6 +2,7 @@
 #include "session/private.h"
 
 #include "base/die.h"
+#include "base/log.h"
 
 #include <stdlib.h>
 
@@ -26,12 +27,20 @@ static int32_t check_artifact(const struct rung_artifact *artifact, struct rung_
     return RUNG_OK;
 }
 
+static int32_t load(struct rung_open_session *s, struct rung_call *call, struct rung_fault *fault)
+{
+    int32_t status;
+    RUNG_INVOKE(status, s->spec.device, struct rung_device_ops, load, call, s->spec.artifact,
+                &s->module, fault);
+    return status;
+}
+
 int32_t rung_session_open(const struct rung_session_spec *spec, struct rung_call *call,
                           struct rung_open_session **out, struct rung_fault *fault)
 {
     *out = NULL;
     *fault = (struct rung_fault){.struct_size = sizeof *fault};
-    int32_t status = check_artifact(spec->artifact, call->error);
+    int32_t status = spec->artifact ? check_artifact(spec->artifact, call->error) : RUNG_OK;
     if (status != RUNG_OK)
         return status;
     struct rung_open_session *s = rung_xcalloc(1, sizeof *s);
@@ -42,8 +51,14 @@ int32_t rung_session_open(const struct rung_session_spec *spec, struct rung_call
                                      .artifact = spec->artifact,
                                      .ctx = s};
     run_fill_table(&s->table);
-    RUNG_INVOKE(status, spec->device, struct rung_device_ops, load, call, spec->artifact,
-                &s->module, fault);
+    if (whole_is_possible(s))
+        s->table.flags |= RUNG_SESSION_FAST_COMPARE;
+    const struct rung_tensor_spec *strided = rung_task_strided(spec->task);
+    if (spec->gpu && strided)
+        rung_log(RUNG_LOG_DEBUG, "session", "%s has strides: the host draws and compares it",
+                 strided->name);
+    if (spec->artifact)
+        status = load(s, call, fault);
     if (status == RUNG_OK && !fault_is(fault)) {
         *out = s;
         return RUNG_OK;
@@ -63,6 +78,9 @@ void rung_session_close(struct rung_open_session *session)
         return;
     while (session->runs)
         session_end(&session->table, &session->runs->pub);
+    memory_free(session, session->kept);
+    for (int i = 0; i < 3; i++)
+        device_event_free(session, session->events[i]);
     const struct rung_instance *device = session->spec.device;
     if (session->module)
         ((const struct rung_device_ops *)device->ops)->unload(device->self, session->module);

@@ -1,11 +1,10 @@
 /*
- * Buffers of one run: memory with guards, drawn inputs, poison; afterwards what changed. The host
- * keeps its own copy of every input, so that the reference never reads memory that a kernel
- * reached.
+ * What lies in the slots of a set: drawn inputs, poison; afterwards what changed. The reference
+ * never reads memory that a kernel reached: the host draws its own copy of an input, at once where
+ * the host draws the inputs themselves, else when it is needed.
  */
 #include "session/private.h"
 
-#include "base/die.h"
 #include "base/philox.h"
 #include "session/convert.h"
 
@@ -14,140 +13,8 @@
 
 /* Philox streams below 2^32 are the tensors' fills. */
 #define POISON_STREAM (UINT64_C(1) << 32)
-#define CANARY_STREAM (UINT64_C(2) << 32)
 
-static int32_t slot_size(struct slot *s, struct rung_call *call)
-{
-    uint64_t size = rung_dtype_bits(s->dtype) / 8;
-    if (!size || __builtin_mul_overflow(s->elements, size, &s->bytes) ||
-        s->bytes > UINT64_C(1) << 48)
-        return rung_fail(call->error, RUNG_EINVAL, "session.size", "%s is too large", s->name);
-    if (s->alignment < 256)
-        s->alignment = 256;
-    if (s->alignment > 4096 || (s->alignment & (s->alignment - 1)))
-        return rung_fail(call->error, RUNG_EINVAL, "session.alignment",
-                         "%s: the alignment must be a power of two of at most 4096 bytes", s->name);
-    return RUNG_OK;
-}
-
-static int32_t plan_tensor(struct run *run, struct rung_call *call, uint32_t index)
-{
-    const struct rung_task *task = run->session->spec.task;
-    const struct rung_tensor_spec *spec = &task->tensors[index];
-    struct slot *s = &run->slots[index];
-    *s = (struct slot){.name = spec->name,
-                       .dtype = spec->dtype,
-                       .role = spec->role,
-                       .n_dims = spec->n_dims,
-                       .last = 1,
-                       .elements = 1,
-                       .alignment = spec->alignment};
-    int32_t status = rung_task_shape(task, index, run->dims, s->shape, call->error);
-    if (status != RUNG_OK)
-        return status;
-    for (uint32_t d = 0; d < s->n_dims; d++)
-        if (s->shape[d] < 0 ||
-            __builtin_mul_overflow(s->elements, (uint64_t)s->shape[d], &s->elements))
-            return rung_fail(call->error, RUNG_EINVAL, "session.size", "%s is too large", s->name);
-    if (s->n_dims && s->shape[s->n_dims - 1] > 0)
-        s->last = s->shape[s->n_dims - 1];
-    return slot_size(s, call);
-}
-
-static int32_t plan_temp(struct run *run, struct rung_call *call, uint32_t index)
-{
-    const struct rung_temp *temp = &run->session->spec.plan->temps[index];
-    struct slot *s = &run->slots[run->session->spec.task->n_tensors + index];
-    *s = (struct slot){.name = temp->name,
-                       .dtype = temp->dtype,
-                       .last = 1,
-                       .elements = (uint64_t)run->plan->temp_elements[index]};
-    return slot_size(s, call);
-}
-
-int32_t slots_plan(struct run *run, struct rung_call *call)
-{
-    uint32_t n_tensors = run->session->spec.task->n_tensors,
-             n_temps = run->session->spec.plan->n_temps;
-    run->n_slots = n_tensors + n_temps;
-    run->slots = RUNG_ARENA_NEW(run->arena, struct slot, run->n_slots);
-    run->addresses = RUNG_ARENA_NEW(run->arena, uint64_t, run->n_slots);
-    int32_t status = RUNG_OK;
-    for (uint32_t i = 0; i < n_tensors && status == RUNG_OK; i++)
-        status = plan_tensor(run, call, i);
-    for (uint32_t i = 0; i < n_temps && status == RUNG_OK; i++)
-        status = plan_temp(run, call, i);
-    return status;
-}
-
-/* Bytes that the slot takes of the device. */
-static uint64_t slot_room(const struct slot *s)
-{
-    uint64_t room = s->bytes + 2 * s->guard;
-    return room ? room : 1;
-}
-
-static bool fits(struct run *run)
-{
-    const struct rung_session_spec *spec = &run->session->spec;
-    uint64_t limit = spec->memory_limit ? spec->memory_limit : spec->info->memory_bytes;
-    uint64_t tensors = 0, temps = 0;
-    for (uint32_t i = 0; i < run->n_slots; i++) /* at most 128 slots of 2^48 bytes: no overflow */
-        *(run->slots[i].role ? &tensors : &temps) += slot_room(&run->slots[i]);
-    uint64_t used = run->session->allocated;
-    if (used <= limit && tensors + temps <= limit - used)
-        return true;
-    fault_set(&run->pub.fault, "device.memory", "", 0,
-              "the tensors take %.1f MiB and the temps %.1f MiB; %.1f MiB are free",
-              (double)tensors / 0x1p20, (double)temps / 0x1p20,
-              (double)(used < limit ? limit - used : 0) / 0x1p20);
-    return false;
-}
-
-static int32_t slot_alloc(struct run *run, struct rung_call *call, uint32_t index)
-{
-    struct slot *s = &run->slots[index];
-    uint64_t room = slot_room(s);
-    int32_t status = device_alloc(run->session, call, room, s->alignment, s->name, &s->buffer);
-    if (status == RUNG_ENOMEM) {
-        fault_set(&run->pub.fault, "device.memory", "", 0, "no room for %s (%.1f MiB): %s", s->name,
-                  (double)room / 0x1p20, call->error->message);
-        *call->error = rung_error_init();
-        return RUNG_OK;
-    }
-    if (status != RUNG_OK)
-        return status;
-    s->allocated = room;
-    run->session->allocated += room;
-    run->addresses[index] = device_address(run->session, s->buffer) + s->guard;
-    if (!s->guard)
-        return RUNG_OK;
-    status = device_write(run->session, call, s->buffer, 0, run->canary, GUARD_BYTES);
-    if (status == RUNG_OK)
-        status = device_write(run->session, call, s->buffer, s->guard + s->bytes, run->canary,
-                              GUARD_BYTES);
-    return status;
-}
-
-int32_t slots_alloc(struct run *run, struct rung_call *call)
-{
-    bool exact = run->session->spec.info->flags & RUNG_DEVICE_EXACT_BOUNDS;
-    if (!exact) {
-        run->canary = RUNG_ARENA_NEW(run->arena, uint8_t, GUARD_BYTES);
-        rung_philox_words(run->seed, CANARY_STREAM, 0, (uint32_t *)(void *)run->canary,
-                          GUARD_BYTES / 4);
-    }
-    for (uint32_t i = 0; i < run->n_slots; i++)
-        run->slots[i].guard = exact ? 0 : GUARD_BYTES;
-    int32_t status = RUNG_OK;
-    if (!fits(run))
-        return RUNG_OK;
-    for (uint32_t i = 0; i < run->n_slots && status == RUNG_OK && !fault_is(&run->pub.fault); i++)
-        status = slot_alloc(run, call, i);
-    return status;
-}
-
-/* The request's fill of a tensor, or the task's. */
+/* The request's fill of a tensor, or the task's; in the run's arena. */
 static int32_t fill_of(const struct run *run, struct rung_call *call, uint32_t tensor,
                        const struct rung_run_request *request, struct rung_fill *out)
 {
@@ -166,7 +33,20 @@ static int32_t fill_of(const struct run *run, struct rung_call *call, uint32_t t
     if (!out->bytes && !rung_fill_known(out->kind))
         return rung_fail(call->error, RUNG_EINVAL, "session.fill", "%s: there is no fill \"%s\"",
                          spec->name, out->kind);
+    out->kind = rung_arena_strdup(run->arena, out->kind);
     return RUNG_OK;
+}
+
+int32_t slots_take_fills(struct run *run, struct rung_call *call,
+                         const struct rung_run_request *request)
+{
+    uint32_t n = run->session->spec.task->n_tensors;
+    int32_t status = RUNG_OK;
+    run->fills = RUNG_ARENA_NEW(run->arena, struct rung_fill, n + 1);
+    for (uint32_t i = 0; i < n && status == RUNG_OK; i++)
+        if (slot_is_input(&run->slots[i]))
+            status = fill_of(run, call, i, request, &run->fills[i]);
+    return status;
 }
 
 static int32_t host_room(struct rung_call *call, uint64_t bytes, void **out)
@@ -187,28 +67,89 @@ static uint64_t sample_block(uint64_t bytes)
     return bytes < block ? bytes : block;
 }
 
-static int32_t slot_draw(struct run *run, struct rung_call *call, struct slot *s,
-                         const struct rung_fill *fill)
+/* Whether the device itself draws this input and watches it. */
+static bool on_device(const struct run *run, const struct slot *s)
 {
-    bool part = (run->flags & RUNG_RUN_SAMPLED) && !fill->bytes;
-    uint64_t bytes = part ? sample_block(s->bytes) : s->bytes;
-    void *host;
-    int32_t status = host_room(call, bytes, &host);
+    return run->session->spec.gpu && !s->strided && !s->fill.bytes &&
+           !(run->flags & RUNG_RUN_SAMPLED);
+}
+
+/* Elements of an input from the host to where they lie on the device. */
+static int32_t put(struct run *run, struct rung_call *call, struct slot *s, const void *host)
+{
+    return s->strided ? strided_put(run, call, s, host, true)
+                      : device_write(run->session, call, s->buffer, s->offset, host, s->bytes);
+}
+
+static struct session_gpu_range range_of(const struct slot *s, struct rung_buffer *buffer,
+                                         uint64_t offset)
+{
+    return (struct session_gpu_range){
+        .buffer = buffer, .offset = offset, .dtype = s->dtype, .n = s->elements};
+}
+
+static int32_t draw_on_host(struct rung_call *call, const struct slot *s, uint64_t bytes,
+                            void **out)
+{
+    int32_t status = host_room(call, bytes, out);
     if (status != RUNG_OK)
         return status;
-    if (rung_fill_draw(fill, s->dtype, run->seed, 0, bytes / (rung_dtype_bits(s->dtype) / 8),
-                       s->last, host) != RUNG_OK)
-        status =
-            rung_fail(call->error, RUNG_EINTERNAL, "session.fill", "%s can't be drawn", s->name);
-    else if (part && bytes)
-        status = device_fill(run->session, call, s->buffer, s->guard, s->bytes, host, bytes, 1);
-    else if (s->bytes)
-        status = device_write(run->session, call, s->buffer, s->guard, host, s->bytes);
-    if (run->flags & RUNG_RUN_SAMPLED)
-        free(host);
-    else
-        s->before = host;
+    if (rung_fill_draw(&s->fill, s->dtype, s->seed, 0, bytes / (rung_dtype_bits(s->dtype) / 8),
+                       s->last, *out) == RUNG_OK)
+        return RUNG_OK;
+    free(*out);
+    *out = NULL;
+    return rung_fail(call->error, RUNG_EINTERNAL, "session.fill", "%s can't be drawn", s->name);
+}
+
+/* A sampled run's input: a block of the fill, repeated. */
+static int32_t draw_sample(struct run *run, struct rung_call *call, struct slot *s)
+{
+    uint64_t bytes = s->fill.bytes ? s->bytes : sample_block(s->extent);
+    void *host;
+    int32_t status = draw_on_host(call, s, bytes, &host);
+    if (status == RUNG_OK && s->fill.bytes)
+        status = put(run, call, s, host);
+    else if (status == RUNG_OK && bytes)
+        status = device_fill(run->session, call, s->buffer, s->offset, s->extent, host, bytes, 1);
+    free(host);
     return status;
+}
+
+static int32_t slot_draw(struct run *run, struct rung_call *call, struct slot *s)
+{
+    if (run->flags & RUNG_RUN_SAMPLED)
+        return draw_sample(run, call, s);
+    if (on_device(run, s)) {
+        struct session_gpu_range range = range_of(s, s->buffer, s->offset);
+        return s->elements ? session_gpu_draw(run->session->spec.gpu, call, &range, &s->fill,
+                                              s->seed, s->last)
+                           : RUNG_OK;
+    }
+    int32_t status = draw_on_host(call, s, s->bytes, &s->before);
+    if (status == RUNG_OK && s->bytes)
+        status = put(run, call, s, s->before);
+    return status;
+}
+
+int32_t slot_before(struct rung_call *call, struct slot *s, const void **out)
+{
+    int32_t status = s->before ? RUNG_OK : draw_on_host(call, s, s->bytes, &s->before);
+    *out = s->before;
+    return status;
+}
+
+int32_t slot_draw_again(struct run *run, struct rung_call *call, struct slot *s,
+                        struct rung_buffer *to)
+{
+    const void *host;
+    struct session_gpu_range range = range_of(s, to, 0);
+    if (!s->elements)
+        return RUNG_OK;
+    if (on_device(run, s))
+        return session_gpu_draw(run->session->spec.gpu, call, &range, &s->fill, s->seed, s->last);
+    int32_t status = slot_before(call, s, &host);
+    return status == RUNG_OK ? device_write(run->session, call, to, 0, host, s->bytes) : status;
 }
 
 /*
@@ -234,9 +175,9 @@ static uint64_t plausible(uint32_t dtype, uint64_t e)
  * payload (arithmetic would quiet it), and for every other seed a plausible number; bool a byte
  * past 1, other integers drawn bits. A plausible one counts as unwritten only where it is wrong.
  */
-static void poison_make(struct run *run, uint32_t index)
+static const uint8_t *poison_make(struct run *run, uint32_t index)
 {
-    struct slot *s = &run->slots[index];
+    const struct slot *s = &run->slots[index];
     uint8_t *p = RUNG_ARENA_NEW(run->arena, uint8_t, POISON_BYTES);
     uint64_t size = rung_dtype_bits(s->dtype) / 8;
     rung_philox_words(run->seed, POISON_STREAM + index, 0, (uint32_t *)(void *)p, POISON_BYTES / 4);
@@ -269,63 +210,102 @@ static void poison_make(struct run *run, uint32_t index)
         }
         memcpy(p + at, &e, size);
     }
-    s->poison = p;
+    return p;
+}
+
+void slots_make_poison(struct run *run)
+{
+    const struct memory *m = run->memory;
+    for (uint32_t i = 0; i < run->n_slots; i++) {
+        bool takes = !slot_is_input(&run->slots[i]) && !(run->flags & RUNG_RUN_SAMPLED);
+        const uint8_t *poison = takes ? poison_make(run, i) : NULL;
+        for (uint32_t set = 0; set < m->n_sets; set++)
+            m->sets[set].slots[i].poison = poison;
+    }
 }
 
 /* Zeros for the outputs and temps of a sampled run: launches may read what others did not write. */
 static int32_t slot_clear(struct run *run, struct rung_call *call, struct slot *s)
 {
-    uint64_t block = sample_block(s->bytes);
+    uint64_t block = sample_block(s->extent);
     if (!s->bytes)
         return RUNG_OK;
     void *zeros = calloc(1, block);
     if (!zeros)
         return rung_fail(call->error, RUNG_ENOMEM, "session.host_memory", "no room on the host");
     int32_t status =
-        device_fill(run->session, call, s->buffer, s->guard, s->bytes, zeros, block, 1);
+        device_fill(run->session, call, s->buffer, s->offset, s->extent, zeros, block, 1);
     free(zeros);
     return status;
 }
 
-int32_t slots_draw(struct run *run, struct rung_call *call, const struct rung_run_request *request)
+int32_t slots_draw(struct run *run, struct rung_call *call, uint64_t seed)
 {
     int32_t status = RUNG_OK;
     for (uint32_t i = 0; i < run->n_slots && status == RUNG_OK; i++) {
         struct slot *s = &run->slots[i];
-        struct rung_fill fill;
         if (slot_is_input(s)) {
-            status = fill_of(run, call, i, request, &fill);
-            if (status == RUNG_OK)
-                status = slot_draw(run, call, s, &fill);
+            s->fill = run->fills[i];
+            s->seed = seed;
+            status = slot_draw(run, call, s);
         } else if (run->flags & RUNG_RUN_SAMPLED) {
             status = slot_clear(run, call, s);
-        } else {
-            poison_make(run, i);
         }
     }
     return status;
 }
 
-int32_t slots_reset(struct run *run, struct rung_call *call, bool first)
+/* An inout that a launch changed, as it was drawn. */
+static int32_t restore(struct run *run, struct rung_call *call, struct slot *s)
+{
+    if (s->role != RUNG_ROLE_INOUT || !s->bytes || run->flags & RUNG_RUN_SAMPLED)
+        return RUNG_OK;
+    if (s->before)
+        return put(run, call, s, s->before);
+    return slot_draw(run, call, s);
+}
+
+static int32_t poison(struct run *run, struct rung_call *call, struct slot *s)
+{
+    return s->strided ? strided_poison(run, call, s)
+                      : device_fill(run->session, call, s->buffer, s->offset, s->bytes, s->poison,
+                                    POISON_BYTES, 0);
+}
+
+int32_t slots_reset(struct run *run, struct rung_call *call, bool drawn)
 {
     int32_t status = RUNG_OK;
     for (uint32_t i = 0; i < run->n_slots && status == RUNG_OK; i++) {
         struct slot *s = &run->slots[i];
         if (s->poison && s->bytes)
-            status = device_fill(run->session, call, s->buffer, s->guard, s->bytes, s->poison,
-                                 POISON_BYTES, 0);
-        else if (s->role == RUNG_ROLE_INOUT && s->before && s->bytes && !first)
-            status = device_write(run->session, call, s->buffer, s->guard, s->before, s->bytes);
+            status = poison(run, call, s);
+        else if (!drawn)
+            status = restore(run, call, s);
     }
     return status;
 }
 
-/* Whether device memory from offset on equals what the host holds. */
-static int32_t same_memory(struct run *run, struct rung_call *call, const struct slot *s,
-                           uint64_t offset, const void *host, uint64_t bytes, bool *same)
+int32_t slots_reset_like(struct run *run, struct rung_call *call, const struct set *like)
+{
+    int32_t status = RUNG_OK;
+    if (like->slots == run->slots || !device_has_copy(run->session))
+        return slots_reset(run, call, true);
+    for (uint32_t i = 0; i < run->n_slots && status == RUNG_OK; i++) {
+        struct slot *s = &run->slots[i];
+        if (s->poison && s->strided) /* its gaps are to be looked at first */
+            status = poison(run, call, s);
+        else if (s->poison && s->bytes)
+            status = device_copy(run->session, call, s->buffer, s->offset, like->slots[i].buffer,
+                                 like->slots[i].offset, s->bytes);
+    }
+    return status;
+}
+
+int32_t slot_same_memory(struct run *run, struct rung_call *call, struct rung_buffer *buffer,
+                         uint64_t offset, const void *host, uint64_t bytes, bool *same)
 {
     enum { CHUNK = 1 << 22 };
-    const char *mapped = device_map(run->session, s->buffer);
+    const char *mapped = device_map(run->session, buffer);
     *same = true;
     if (mapped) {
         *same = memcmp(mapped + offset, host, bytes) == 0;
@@ -337,7 +317,7 @@ static int32_t same_memory(struct run *run, struct rung_call *call, const struct
         return status;
     for (uint64_t at = 0; at < bytes && *same && status == RUNG_OK;) {
         uint64_t take = bytes - at < CHUNK ? bytes - at : CHUNK;
-        status = device_read(run->session, call, s->buffer, offset + at, chunk, take);
+        status = device_read(run->session, call, buffer, offset + at, chunk, take);
         if (status == RUNG_OK)
             *same = memcmp(chunk, (const char *)host + at, take) == 0;
         at += take;
@@ -346,32 +326,35 @@ static int32_t same_memory(struct run *run, struct rung_call *call, const struct
     return status;
 }
 
-int32_t slots_check_guards(struct run *run, struct rung_call *call)
+static int32_t slot_same(struct run *run, struct rung_call *call, struct slot *s, bool *same)
 {
-    int32_t status = RUNG_OK;
-    for (uint32_t i = 0; i < run->n_slots && status == RUNG_OK && !run->pub.guard_broken; i++) {
-        struct slot *s = &run->slots[i];
-        bool left = true, right = true;
-        if (!s->guard)
-            continue;
-        status = same_memory(run, call, s, 0, run->canary, GUARD_BYTES, &left);
-        if (status == RUNG_OK && left)
-            status =
-                same_memory(run, call, s, s->guard + s->bytes, run->canary, GUARD_BYTES, &right);
-        if (!left || !right)
-            run->pub.guard_broken = i + 1;
-    }
+    struct session_gpu_range range = range_of(s, s->buffer, s->offset);
+    const void *host;
+    if (on_device(run, s))
+        return session_gpu_same(run->session->spec.gpu, call, &range, &s->fill, s->seed, s->last,
+                                same);
+    int32_t status = slot_before(call, s, &host);
+    if (status != RUNG_OK)
+        return status;
+    if (!s->strided)
+        return slot_same_memory(run, call, s->buffer, s->offset, host, s->bytes, same);
+    const void *after;
+    status = slot_after(run, call, s, &after);
+    if (status == RUNG_OK)
+        *same = memcmp(after, host, s->bytes) == 0;
     return status;
 }
 
 int32_t slots_check_inputs(struct run *run, struct rung_call *call)
 {
     int32_t status = RUNG_OK;
+    if (run->flags & RUNG_RUN_SAMPLED)
+        return RUNG_OK;
     for (uint32_t i = 0; i < run->n_slots && status == RUNG_OK && !run->pub.modified_input; i++) {
         struct slot *s = &run->slots[i];
         bool same = true;
-        if (s->before && s->bytes && !slot_is_output(s))
-            status = same_memory(run, call, s, s->guard, s->before, s->bytes, &same);
+        if (slot_is_input(s) && !slot_is_output(s) && s->bytes)
+            status = slot_same(run, call, s, &same);
         if (!same)
             run->pub.modified_input = i + 1;
     }
@@ -380,16 +363,18 @@ int32_t slots_check_inputs(struct run *run, struct rung_call *call)
 
 int32_t slot_after(struct run *run, struct rung_call *call, struct slot *s, const void **out)
 {
-    const char *mapped = device_map(run->session, s->buffer);
+    const char *mapped = s->strided ? NULL : device_map(run->session, s->buffer);
     if (mapped) {
-        *out = mapped + s->guard;
+        *out = mapped + s->offset;
         return RUNG_OK;
     }
     int32_t status = RUNG_OK;
     if (!s->after) {
         status = host_room(call, s->bytes, &s->after);
-        if (status == RUNG_OK && s->bytes)
-            status = device_read(run->session, call, s->buffer, s->guard, s->after, s->bytes);
+        if (status == RUNG_OK && s->strided)
+            status = strided_get(run, call, s, s->after);
+        else if (status == RUNG_OK && s->bytes)
+            status = device_read(run->session, call, s->buffer, s->offset, s->after, s->bytes);
         if (status != RUNG_OK) {
             free(s->after);
             s->after = NULL;
@@ -399,14 +384,15 @@ int32_t slot_after(struct run *run, struct rung_call *call, struct slot *s, cons
     return status;
 }
 
-void slots_free(struct run *run)
+void run_forget(struct run *run)
 {
     for (uint32_t i = 0; i < run->n_slots; i++) {
         struct slot *s = &run->slots[i];
-        if (s->buffer)
-            device_free(run->session, s->buffer);
-        run->session->allocated -= s->allocated;
         free(s->before);
         free(s->after);
+        s->before = s->after = NULL;
     }
+    run->expected = NULL;
+    run->compared = NULL;
+    run->boxes = NULL;
 }

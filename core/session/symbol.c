@@ -65,5 +65,5 @@ int32_t symbol_copy(struct run *run, struct rung_call *call, const struct rung_r
     if (!bytes)
         return RUNG_OK;
     return device_copy(run->session, call, ready->variable, 0, s->buffer,
-                       s->guard + (uint64_t)step->offset * size, bytes);
+                       s->offset + (uint64_t)step->offset * size, bytes);
 }

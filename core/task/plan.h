@@ -6,7 +6,7 @@
 #define TASK_PLAN_H
 
 #include "task/task.h"
-#include <rung/bundle.h>
+#include <rung/device.h>
 
 /*
  * Reads the `//@` lines of source. NULL with *problem (lines "file:line: what, remedy") when they
@@ -61,8 +61,8 @@ const char *const *rung_plan_symbols(struct rung_arena *arena, const struct rung
 /* ---- Resolved ---- */
 
 struct rung_resolved_arg {
-    uint32_t kind;  /* rung_arg_kind: TENSOR, TEMP, I64, F64 */
-    uint32_t index; /* TENSOR, TEMP */
+    uint32_t kind;  /* rung_arg_kind: TENSOR, TEMP, I64, F64, TENSORMAP */
+    uint32_t index; /* TENSOR, TEMP, TENSORMAP: of the task or plan */
     int64_t i;      /* I64; element offset for TENSOR and TEMP */
     double f;       /* F64 */
 };
@@ -82,8 +82,19 @@ struct rung_resolved_step {
     int64_t offset, count;                       /* SYMBOL: elements of the target */
 };
 
+/* A tensor map that a launch of the plan takes; map.address is left to whoever has the buffers. */
+struct rung_resolved_map {
+    uint32_t index; /* among the plan's tensor maps */
+    uint32_t line;
+    uint32_t target_kind, target_index; /* RUNG_ARG_TENSOR or RUNG_ARG_TEMP */
+    uint64_t offset;                    /* bytes from the target's first element to the map's */
+    struct rung_tensormap map;
+};
+
 struct rung_resolved_plan {
-    const int64_t *temp_elements; /* one a temp of the plan */
+    const int64_t *temp_elements;         /* one a temp of the plan */
+    const struct rung_resolved_map *maps; /* each that `steps` take, once */
+    uint32_t n_maps;
     const struct rung_resolved_step
         *steps; /* those whose `when` holds and whose grid is not empty */
     uint32_t n_steps;
@@ -101,13 +112,15 @@ rung_plan_resolve(struct rung_arena *arena, const struct rung_plan *plan,
                   uint32_t sm_count, const char **problem);
 /*
  * Packs arguments into the kernel's parameter block: pointers from `addresses` (of tensors, then
- * temps), scalars converted to what the kernel declares. false with *problem when the number of
- * arguments differs, an integer does not fit, or a float meets an integer parameter.
+ * temps), scalars converted to what the kernel declares. maps: what the device encoded of each
+ * resolved map (rung_device_ops.tensormap), RUNG_TENSORMAP_BYTES bytes at its index times as many;
+ * NULL for a plan without. false with *problem when the number of arguments differs, an integer
+ * does not fit, a float meets an integer parameter, or a tensor map meets anything but 128 bytes.
  */
 bool rung_plan_pack(const struct rung_resolved_step *step, const struct rung_kernel *kernel,
                     const struct rung_task *task, const struct rung_plan *plan,
-                    const uint64_t *tensor_address, const uint64_t *temp_address, void *block,
-                    struct rung_arena *arena, const char **problem);
+                    const uint64_t *tensor_address, const uint64_t *temp_address, const void *maps,
+                    void *block, struct rung_arena *arena, const char **problem);
 
 /* The rung.host.plan/0 service. */
 extern const struct rung_host_plan rung_plan_table;

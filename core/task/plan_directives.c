@@ -15,6 +15,14 @@ int rung_plan_temp(const struct plan_reader *r, const char *name)
     return -1;
 }
 
+int rung_plan_map(const struct plan_reader *r, const char *name)
+{
+    for (uint32_t i = 0; i < r->n_maps; i++)
+        if (strcmp(r->maps[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
 static int find_tune(const struct plan_reader *r, const char *name)
 {
     for (uint32_t i = 0; i < r->n_tunes; i++)
@@ -37,7 +45,7 @@ struct plan_scope rung_plan_reader_scope(const struct plan_reader *r, uint32_t n
         .task = r->task, .tunes = r->tunes, .n_tunes = r->n_tunes, .names = names};
 }
 
-/* The first word of text that names a tensor or temp: these are no numbers. */
+/* The first word of text that names a tensor, temp or tensor map: these are no numbers. */
 static const char *memory_name(const struct plan_reader *r, const char *text)
 {
     for (const char *s = text; *s;) {
@@ -49,7 +57,8 @@ static const char *memory_name(const struct plan_reader *r, const char *text)
             continue;
         }
         const char *word = rung_arena_strndup(r->arena, s, n);
-        if (rung_task_tensor(r->task, word) >= 0 || rung_plan_temp(r, word) >= 0)
+        if (rung_task_tensor(r->task, word) >= 0 || rung_plan_temp(r, word) >= 0 ||
+            rung_plan_map(r, word) >= 0)
             return word;
         s += n;
     }
@@ -65,7 +74,8 @@ bool rung_plan_take_expr(struct plan_reader *r, const char *what, const char *te
     bool is_f = false;
     const struct rung_expr *e = rung_expr_parse(r->arena, text, &problem);
     if (e && (memory = memory_name(r, text)) != NULL)
-        rung_plan_fault(r, "%s \"%s\": '%s' is a tensor or temp, not a number", what, text, memory);
+        rung_plan_fault(r, "%s \"%s\": '%s' is a %s, not a number", what, text, memory,
+                        rung_plan_map(r, memory) >= 0 ? "tensormap" : "tensor or temp");
     else if (!e || !rung_expr_check(e, &names, r->arena, &is_f, &problem))
         rung_plan_fault(r, "%s \"%s\": %s", what, text, problem);
     else if (is_f && !is_float)
@@ -88,13 +98,14 @@ char *rung_plan_word(struct rung_arena *arena, const char *text, const char **re
     return word;
 }
 
-static bool new_name(struct plan_reader *r, const char *what, const char *name)
+bool rung_plan_new_name(struct plan_reader *r, const char *what, const char *name)
 {
     const char *taken = rung_task_dim(r->task, name) >= 0      ? "a dim of the task"
                         : rung_task_tensor(r->task, name) >= 0 ? "a tensor of the task"
                         : rung_task_param(r->task, name) >= 0  ? "a parameter of the task"
                         : find_tune(r, name) >= 0              ? "a tune"
                         : rung_plan_temp(r, name) >= 0         ? "a temp"
+                        : rung_plan_map(r, name) >= 0          ? "a tensormap"
                                                                : NULL;
     if (!rung_expr_is_name(name))
         rung_plan_fault(r, "'%s' can't name a %s; take letters, digits and _", name, what);
@@ -143,7 +154,7 @@ void rung_plan_read_tune(struct plan_reader *r, const char *rest)
     const char **items;
     size_t n;
     char *name = rung_plan_word(r->arena, rest, &list);
-    if (!new_name(r, "tune", name))
+    if (!rung_plan_new_name(r, "tune", name))
         return;
     if (*list != '=' || r->n_tunes == PLAN_MAX) {
         rung_plan_fault(r, *list == '=' ? "a plan has at most 64 tunes"
@@ -200,7 +211,7 @@ void rung_plan_read_temp(struct plan_reader *r, const char *rest)
     const char *type_text, *brackets;
     char *name = rung_plan_word(r->arena, rest, &type_text);
     char *type = rung_plan_word(r->arena, type_text, &brackets);
-    if (!new_name(r, "temp", name))
+    if (!rung_plan_new_name(r, "temp", name))
         return;
     struct rung_temp temp = {.struct_size = sizeof temp, .name = name, .dtype = dtype_of(type)};
     temp.count = (struct rung_expr_text){
@@ -246,9 +257,15 @@ static bool zero_target(struct plan_reader *r, const char *name, struct rung_ste
         rung_plan_fault(r, "zero: there is no temp or output '%s'", name);
     else if (r->task->tensors[tensor].role != RUNG_ROLE_OUTPUT)
         rung_plan_fault(r, "zero: '%s' is no output; only temps and outputs can be zeroed", name);
+    else if (r->task->tensors[tensor].stride[0])
+        rung_plan_fault(r,
+                        "zero: '%s' has strides, and what lies between its elements must stay; "
+                        "zero it in a kernel",
+                        name);
     step->target_kind = RUNG_ARG_TENSOR;
     step->target_index = (uint32_t)tensor;
-    return tensor >= 0 && r->task->tensors[tensor].role == RUNG_ROLE_OUTPUT;
+    return tensor >= 0 && r->task->tensors[tensor].role == RUNG_ROLE_OUTPUT &&
+           !r->task->tensors[tensor].stride[0];
 }
 
 void rung_plan_read_zero(struct plan_reader *r, const char *rest)

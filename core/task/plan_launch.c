@@ -20,6 +20,12 @@ enum key {
 
 static const char *const key_names[N_KEYS] = {"grid", "block",   "shared",     "args",
                                               "when", "cluster", "cooperative"};
+static const struct plan_keys launch_keys = {
+    .directive = "launch",
+    .names = key_names,
+    .n = N_KEYS,
+    .word = KEY_COOPERATIVE,
+    .list = "grid, block, shared, cluster, args, when and the word cooperative"};
 
 static bool is_word(char c)
 {
@@ -139,132 +145,14 @@ static const char *read_template(struct plan_reader *r, const char *s, struct ru
 
 /* ---- Keys ----------------------------------------------------------------------------------- */
 
-/* Length of "key" when s starts with `key =` (and not `key ==`), else 0. */
-static size_t key_length(const char *s)
-{
-    size_t n = 0;
-    if (isdigit((unsigned char)*s))
-        return 0;
-    while (is_word(s[n]))
-        n++;
-    size_t eq = n + strspn(s + n, " \t");
-    return n && s[eq] == '=' && s[eq + 1] != '=' ? n : 0;
-}
-
-/* The one key that may stand alone. */
-static bool is_cooperative(const char *s)
-{
-    const char *word = key_names[KEY_COOPERATIVE];
-    size_t n = strlen(word);
-    return strncmp(s, word, n) == 0 && !is_word(s[n]);
-}
-
-/* End of a value: the next key outside brackets, or the end of the text. */
-static const char *value_end(const char *s)
-{
-    int depth = 0;
-    for (const char *from = s; *s; s++) {
-        depth += (strchr("([{", *s) != NULL) - (strchr(")]}", *s) != NULL);
-        bool starts = depth == 0 && s > from && !is_word(s[-1]) && is_word(*s);
-        if (starts && (key_length(s) || is_cooperative(s)))
-            return s;
-    }
-    return s;
-}
-
-static char *trimmed(struct rung_arena *arena, const char *from, const char *to)
-{
-    while (from < to && isspace((unsigned char)*from))
-        from++;
-    while (to > from && (isspace((unsigned char)to[-1]) || to[-1] == ','))
-        to--;
-    return rung_arena_strndup(arena, from, (size_t)(to - from));
-}
-
-static int find_key(const char *name)
-{
-    for (int k = 0; k < N_KEYS; k++)
-        if (strcmp(key_names[k], name) == 0)
-            return k;
-    return -1;
-}
-
-static void unknown_key(struct plan_reader *r, const char *name)
-{
-    const char *near = rung_nearest(name, key_names, N_KEYS);
-    rung_plan_fault(r,
-                    "launch: unknown key '%.64s='%s%s%s; the keys are grid, block, shared, "
-                    "cluster, args, when and the word cooperative",
-                    name, near ? "; did you mean '" : "", near ? near : "", near ? "='?" : "");
-}
-
-/* Splits "grid=(a) block=(b) ..." into texts by key. false after a fault. */
-static bool read_keys(struct plan_reader *r, const char *s, const char *values[N_KEYS])
-{
-    bool good = true;
-    for (s += strspn(s, " \t,"); *s; s += strspn(s, " \t,")) {
-        size_t n = key_length(s);
-        if (n == 0 && is_cooperative(s)) {
-            values[KEY_COOPERATIVE] = "1";
-            s += strlen(key_names[KEY_COOPERATIVE]);
-            continue;
-        }
-        if (n == 0) {
-            rung_plan_fault(r, "launch: expected a key such as grid=(...) at \"%.40s\"", s);
-            return false;
-        }
-        char *name = rung_arena_strndup(r->arena, s, n);
-        s = strchr(s + n, '=') + 1;
-        const char *end = value_end(s);
-        int k = find_key(name);
-        if (k < 0)
-            unknown_key(r, name);
-        else if (values[k])
-            rung_plan_fault(r, "launch: '%s=' stands twice", name);
-        else
-            values[k] = trimmed(r->arena, s, end);
-        good &= k >= 0;
-        s = end;
-    }
-    return good;
-}
-
-/* Drops the brackets of "(a, b)", but not of "(a) * (b)". */
-static const char *unwrap(struct rung_arena *arena, const char *text)
-{
-    int depth = 0;
-    if (*text != '(')
-        return text;
-    for (const char *s = text; *s; s++) {
-        depth += (*s == '(') - (*s == ')');
-        if (depth == 0)
-            return s[1] ? text : rung_arena_strndup(arena, text + 1, (size_t)(s - text - 1));
-    }
-    return text;
-}
-
 /* "cooperative" alone, or with = and 1, 0, true or false. */
 static void read_cooperative(struct plan_reader *r, const char *text, struct rung_step *step)
 {
-    const char *value = unwrap(r->arena, text);
+    const char *value = rung_plan_unwrap(r->arena, text);
     if (strcmp(value, "1") == 0 || strcmp(value, "true") == 0)
         step->flags |= RUNG_STEP_COOPERATIVE;
     else if (strcmp(value, "0") != 0 && strcmp(value, "false") != 0)
         rung_plan_fault(r, "launch: cooperative=%.200s; write the word cooperative alone", text);
-}
-
-static void read_dim3(struct plan_reader *r, const char *what, const char *text,
-                      struct rung_expr_text out[3])
-{
-    const char **items;
-    size_t n;
-    if (!rung_expr_split(r->arena, unwrap(r->arena, text), &items, &n) || n == 0 || n > 3) {
-        rung_plan_fault(r, "launch: %s=%.200s must be one to three expressions, such as (rows, 4)",
-                        what, text);
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        rung_plan_take_expr(r, what, items[i], NULL, &out[i]);
 }
 
 /* ---- Arguments ------------------------------------------------------------------------------ */
@@ -298,6 +186,12 @@ static void read_arg(struct plan_reader *r, const char *text, struct rung_arg *a
 {
     bool is_float = false;
     *arg = (struct rung_arg){.struct_size = sizeof *arg};
+    int map = rung_plan_map(r, text);
+    if (map >= 0) {
+        arg->kind = RUNG_ARG_TENSORMAP;
+        arg->index = (uint32_t)map;
+        return;
+    }
     if (rung_plan_take_pointer(r, "argument", text, arg) ||
         !rung_plan_take_expr(r, "argument", text, &is_float, &arg->expr))
         return;
@@ -308,8 +202,8 @@ static void read_args(struct plan_reader *r, const char *text, struct rung_step 
 {
     const char **items;
     size_t n;
-    if (*text != '(' || unwrap(r->arena, text) == text ||
-        !rung_expr_split(r->arena, unwrap(r->arena, text), &items, &n)) {
+    if (*text != '(' || rung_plan_unwrap(r->arena, text) == text ||
+        !rung_expr_split(r->arena, rung_plan_unwrap(r->arena, text), &items, &n)) {
         rung_plan_fault(
             r, "launch: args=%.200s must be a list in parentheses, such as args=(x, y, rows)",
             text);
@@ -341,7 +235,7 @@ void rung_plan_read_launch(struct plan_reader *r, const char *rest)
     rest += n + strspn(rest + n, " \t");
     if (*rest == '<' && (rest = read_template(r, rest, &step)) == NULL)
         return;
-    if (!read_keys(r, rest, values))
+    if (!rung_plan_take_keys(r, &launch_keys, rest, values))
         return;
     if (!values[KEY_GRID] || !values[KEY_BLOCK] || !values[KEY_ARGS]) {
         rung_plan_fault(r, "launch %s lacks %s", step.kernel,
@@ -350,15 +244,15 @@ void rung_plan_read_launch(struct plan_reader *r, const char *rest)
                                              : "args=(...)");
         return;
     }
-    read_dim3(r, "grid", values[KEY_GRID], step.grid);
-    read_dim3(r, "block", values[KEY_BLOCK], step.block);
+    rung_plan_take_list(r, "launch", "grid", values[KEY_GRID], 3, step.grid);
+    rung_plan_take_list(r, "launch", "block", values[KEY_BLOCK], 3, step.block);
     read_args(r, values[KEY_ARGS], &step);
     if (values[KEY_SHARED])
         rung_plan_take_expr(r, "shared", values[KEY_SHARED], NULL, &step.shared);
     if (values[KEY_WHEN])
         rung_plan_take_expr(r, "when", values[KEY_WHEN], NULL, &step.when);
     if (values[KEY_CLUSTER])
-        read_dim3(r, "cluster", values[KEY_CLUSTER], step.cluster);
+        rung_plan_take_list(r, "launch", "cluster", values[KEY_CLUSTER], 3, step.cluster);
     if (values[KEY_COOPERATIVE])
         read_cooperative(r, values[KEY_COOPERATIVE], &step);
     rung_plan_add_step(r, &step);

@@ -11,10 +11,15 @@ struct packer {
     const struct rung_resolved_step *step;
     const struct rung_task *task;
     const struct rung_plan *plan;
+    const char *maps; /* encoded */
     struct rung_arena *arena;
     const char **problem;
     uint32_t index; /* of the argument at hand, 0-based */
 };
+
+/* A descriptor that the hardware reads must lie at a multiple of this (PTX ISA, prefetch.tensormap
+ * and cp.async.bulk.tensor). */
+enum { MAP_ALIGNMENT = 64 };
 
 static bool fail(struct packer *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -54,9 +59,28 @@ static bool pack_pointer(struct packer *p, const struct rung_resolved_arg *arg,
         return fail(
             p,
             "'%s' is a pointer, but the kernel declares %s; declare a pointer there, or give "
-            "the arguments in the kernel's order",
-            name, declared(p, param));
+            "the arguments in the kernel's order%s",
+            name, declared(p, param),
+            param->size == RUNG_TENSORMAP_BYTES
+                ? "; a CUtensorMap takes the name of a tensormap line"
+                : "");
     store(to, base + (uint64_t)arg->i * (rung_dtype_bits(dtype) / 8), 8);
+    return true;
+}
+
+static bool pack_map(struct packer *p, const struct rung_resolved_arg *arg,
+                     const struct rung_kernel_param *param, void *to)
+{
+    const char *name = p->plan->tensormaps[arg->index].name;
+    if (param->size != RUNG_TENSORMAP_BYTES || param->offset % MAP_ALIGNMENT ||
+        (param->type != RUNG_PARAM_BYTES && param->type != RUNG_PARAM_BITS))
+        return fail(p,
+                    "'%s' is a tensormap, but the kernel declares %s; declare it const "
+                    "__grid_constant__ CUtensorMap %s",
+                    name, declared(p, param), name);
+    if (!p->maps)
+        return fail(p, "tensormap %s: nothing has encoded it", name);
+    memcpy(to, p->maps + (size_t)arg->index * RUNG_TENSORMAP_BYTES, RUNG_TENSORMAP_BYTES);
     return true;
 }
 
@@ -136,16 +160,18 @@ static bool pack_one(struct packer *p, const struct rung_kernel *kernel,
     void *to = (char *)block + param->offset;
     if (arg->kind == RUNG_ARG_TENSOR || arg->kind == RUNG_ARG_TEMP)
         return pack_pointer(p, arg, param, tensor_address, temp_address, to);
+    if (arg->kind == RUNG_ARG_TENSORMAP)
+        return pack_map(p, arg, param, to);
     return pack_scalar(p, arg, param, to);
 }
 
 bool rung_plan_pack(const struct rung_resolved_step *step, const struct rung_kernel *kernel,
                     const struct rung_task *task, const struct rung_plan *plan,
-                    const uint64_t *tensor_address, const uint64_t *temp_address, void *block,
-                    struct rung_arena *arena, const char **problem)
+                    const uint64_t *tensor_address, const uint64_t *temp_address, const void *maps,
+                    void *block, struct rung_arena *arena, const char **problem)
 {
     struct packer p = {
-        .step = step, .task = task, .plan = plan, .arena = arena, .problem = problem};
+        .step = step, .task = task, .plan = plan, .maps = maps, .arena = arena, .problem = problem};
     *problem = NULL;
     if (step->n_args != kernel->n_params) {
         *problem =

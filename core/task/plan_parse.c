@@ -97,20 +97,17 @@ static struct line *collect(struct plan_reader *r, struct rung_text source)
     return first;
 }
 
-#define DIRECTIVES "tune, where, temp, zero, symbol, launch"
+#define DIRECTIVES "tune, where, temp, zero, symbol, launch, tensormap"
 
 /* Names first, so that a directive may use what a later line declares. */
 static const struct directive {
     const char *name;
-    int pass; /* 0: not in this version */
+    int pass;
     void (*read)(struct plan_reader *, const char *);
-} directives[] = {{"tune", 1, rung_plan_read_tune},
-                  {"where", 2, rung_plan_read_where},
-                  {"temp", 1, rung_plan_read_temp},
-                  {"zero", 2, rung_plan_read_zero},
-                  {"launch", 2, rung_plan_read_launch},
-                  {"symbol", 2, rung_plan_read_symbol},
-                  {"tensormap", 0, NULL}};
+} directives[] = {{"tune", 1, rung_plan_read_tune},          {"where", 2, rung_plan_read_where},
+                  {"temp", 1, rung_plan_read_temp},          {"zero", 2, rung_plan_read_zero},
+                  {"launch", 2, rung_plan_read_launch},      {"symbol", 2, rung_plan_read_symbol},
+                  {"tensormap", 1, rung_plan_read_tensormap}};
 enum { N_DIRECTIVES = sizeof directives / sizeof directives[0] };
 
 /*
@@ -135,7 +132,8 @@ static const char *without_comment(struct plan_reader *r, const char *text)
 
 static void unknown_directive(struct plan_reader *r, const char *word)
 {
-    static const char *const known[] = {"tune", "where", "temp", "zero", "symbol", "launch"};
+    static const char *const known[] = {"tune",   "where",  "temp",     "zero",
+                                        "symbol", "launch", "tensormap"};
     const char *near = rung_nearest(word, known, sizeof known / sizeof *known);
     if (strcmp(word, "cluster") == 0 || strcmp(word, "cooperative") == 0)
         rung_plan_fault(r,
@@ -158,11 +156,6 @@ static void read_pass(struct plan_reader *r, const struct line *line, int pass)
             d++;
         if (d < directives + N_DIRECTIVES && d->pass == pass)
             d->read(r, without_comment(r, rest));
-        else if (pass == 2 && d < directives + N_DIRECTIVES && d->pass == 0)
-            rung_plan_fault(r,
-                            "'%s' is not supported by this version: load tiles with ordinary or "
-                            "cp.async loads; the directives are " DIRECTIVES,
-                            word);
         else if (pass == 2 && d == directives + N_DIRECTIVES && *line->text)
             unknown_directive(r, word);
     }
@@ -189,6 +182,8 @@ static const struct rung_plan *finish(struct plan_reader *r)
         .where = keep(r->arena, r->where, sizeof *r->where * r->n_where),
         .temps = keep(r->arena, r->temps, sizeof *r->temps * r->n_temps),
         .steps = keep(r->arena, r->steps, sizeof *r->steps * r->n_steps),
+        .tensormaps = keep(r->arena, r->maps, sizeof *r->maps * r->n_maps),
+        .n_tensormaps = r->n_maps,
     };
     return plan;
 }
@@ -203,6 +198,7 @@ const struct rung_plan *rung_plan_parse(struct rung_arena *arena, const struct r
     const struct rung_plan *plan = NULL;
     read_pass(r, lines, 1);
     rung_plan_check_temps(r);
+    rung_plan_check_tensormaps(r);
     read_pass(r, lines, 2);
     bool launches = false;
     for (uint32_t i = 0; i < r->n_steps; i++)

@@ -15,6 +15,8 @@ struct resolver {
     const struct rung_plan *plan;
     struct plan_scope scope;
     int64_t *temp_elements;
+    struct rung_resolved_map *maps; /* room for each of the plan's */
+    uint32_t n_maps;
     const char **problem;
 };
 
@@ -112,21 +114,26 @@ static bool resolve_shape(struct resolver *r, const struct rung_step *step,
     return true;
 }
 
-/* Elements of the tensor or temp that an argument points into. */
-static bool target_elements(struct resolver *r, const struct rung_arg *arg, uint32_t line,
-                            int64_t *n)
+/* Elements that the tensor or temp of an argument takes, gaps included; a tensor's layout too. */
+static bool target_layout(struct resolver *r, const struct rung_arg *arg, uint32_t line,
+                          struct rung_layout *layout, int64_t *n)
 {
-    int64_t shape[RUNG_MAX_DIMS];
     struct rung_error err = rung_error_init();
     if (arg->kind == RUNG_ARG_TEMP) {
         *n = r->temp_elements[arg->index];
         return true;
     }
-    const struct rung_task *task = r->scope.task;
-    if (rung_task_shape(task, arg->index, r->scope.dims, shape, &err) != RUNG_OK)
+    if (rung_task_layout(r->scope.task, arg->index, r->scope.dims, layout, &err) != RUNG_OK)
         return fail(r, line, "%s", err.message);
-    *n = rung_shape_elements(shape, task->tensors[arg->index].n_dims);
+    *n = layout->extent;
     return true;
+}
+
+static bool target_elements(struct resolver *r, const struct rung_arg *arg, uint32_t line,
+                            int64_t *n)
+{
+    struct rung_layout layout;
+    return target_layout(r, arg, line, &layout, n);
 }
 
 /* The part of a tensor or temp that a symbol takes. */
@@ -174,6 +181,29 @@ static bool resolve_pointer(struct resolver *r, const struct rung_arg *arg, uint
     return true;
 }
 
+/* A tensor map counts only where a launch takes it: shapes that it can't have may go without. */
+static bool resolve_map(struct resolver *r, uint32_t index, uint32_t line)
+{
+    struct rung_layout layout;
+    int64_t n;
+    for (uint32_t i = 0; i < r->n_maps; i++)
+        if (r->maps[i].index == index)
+            return true;
+    if (index >= r->plan->n_tensormaps)
+        return fail(r, line, "there is no tensormap %u", index);
+    const struct rung_tensormap_spec *spec = &r->plan->tensormaps[index];
+    const struct rung_arg target = {.kind = spec->target_kind, .index = spec->target_index};
+    bool temp = spec->target_kind == RUNG_ARG_TEMP;
+    uint32_t dtype = temp ? r->plan->temps[spec->target_index].dtype
+                          : r->scope.task->tensors[spec->target_index].dtype;
+    if (!target_layout(r, &target, spec->line, &layout, &n) ||
+        !rung_plan_resolve_map(r->arena, &r->scope, spec, dtype, temp ? NULL : &layout, n,
+                               &r->maps[r->n_maps], r->problem))
+        return false;
+    r->maps[r->n_maps++].index = index;
+    return true;
+}
+
 static bool resolve_arg(struct resolver *r, const struct rung_arg *arg, uint32_t line,
                         struct rung_resolved_arg *out)
 {
@@ -182,6 +212,8 @@ static bool resolve_arg(struct resolver *r, const struct rung_arg *arg, uint32_t
     *out = (struct rung_resolved_arg){.kind = arg->kind, .index = arg->index};
     if (arg->kind == RUNG_ARG_TENSOR || arg->kind == RUNG_ARG_TEMP)
         return resolve_pointer(r, arg, line, out);
+    if (arg->kind == RUNG_ARG_TENSORMAP)
+        return resolve_map(r, arg->index, line);
     if (!rung_expr_value(r->arena, arg->expr.text, &names, &v, r->problem))
         return fail(r, line, "argument \"%s\": %s", arg->expr.text, *r->problem);
     out->i = v.i;
@@ -258,7 +290,11 @@ rung_plan_resolve(struct rung_arena *arena, const struct rung_plan *plan,
                   const struct rung_task *task, const int64_t *dims, const struct rung_point *point,
                   uint32_t sm_count, const char **problem)
 {
-    struct resolver r = {.arena = arena, .plan = plan, .problem = problem};
+    struct resolver r = {.arena = arena,
+                         .plan = plan,
+                         .maps =
+                             RUNG_ARENA_NEW(arena, struct rung_resolved_map, plan->n_tensormaps),
+                         .problem = problem};
     r.scope = (struct plan_scope){.task = task,
                                   .tunes = plan->tunes,
                                   .n_tunes = plan->n_tunes,
@@ -272,13 +308,15 @@ rung_plan_resolve(struct rung_arena *arena, const struct rung_plan *plan,
     struct rung_resolved_plan *out = RUNG_ARENA_NEW(arena, struct rung_resolved_plan, 1);
     struct rung_resolved_step *steps =
         RUNG_ARENA_NEW(arena, struct rung_resolved_step, plan->n_steps);
-    *out = (struct rung_resolved_plan){.temp_elements = r.temp_elements, .steps = steps};
+    *out = (struct rung_resolved_plan){
+        .temp_elements = r.temp_elements, .maps = r.maps, .steps = steps};
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         bool runs;
         if (!resolve_step(&r, &plan->steps[i], &steps[out->n_steps], &runs))
             return NULL;
         out->n_steps += runs;
     }
+    out->n_maps = r.n_maps;
     return out;
 }
 

@@ -41,5 +41,14 @@ bool rung_plan_is_value(struct rung_arena *arena, const struct plan_scope *scope
 /* "name<256, float>" of a launch; template arguments are evaluated in scope. NULL with *problem. */
 const char *rung_plan_expression(struct rung_arena *arena, const struct plan_scope *scope,
                                  const struct rung_step *step, const char **problem);
+/*
+ * A tensor map of a target of n elements of dtype, gaps included; layout: a tensor's, NULL for a
+ * temp. All of *out but its index. false with *problem when an expression fails or the map reaches
+ * beyond the target. (plan_map.c)
+ */
+bool rung_plan_resolve_map(struct rung_arena *arena, const struct plan_scope *scope,
+                           const struct rung_tensormap_spec *spec, uint32_t dtype,
+                           const struct rung_layout *layout, int64_t n,
+                           struct rung_resolved_map *out, const char **problem);
 
 #endif

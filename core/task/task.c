@@ -138,6 +138,12 @@ int32_t rung_task_complete(const struct rung_task *task, int64_t *dims, struct r
     return status;
 }
 
+int32_t rung_task_integer(const struct rung_task *task, const int64_t *dims, const char *text,
+                          const char *what, int64_t *out, struct rung_error *err)
+{
+    return size_of(task, task->n_dims, dims, text, what, out, err);
+}
+
 int32_t rung_task_shape(const struct rung_task *task, uint32_t tensor, const int64_t *dims,
                         int64_t *shape, struct rung_error *err)
 {
@@ -195,11 +201,12 @@ int64_t rung_shape_elements(const int64_t *shape, uint32_t n_dims)
 
 int64_t rung_task_elements(const struct rung_task *task, const int64_t *dims)
 {
-    int64_t sum = 0, shape[RUNG_MAX_DIMS];
+    int64_t sum = 0;
+    struct rung_layout layout;
     for (uint32_t i = 0; i < task->n_tensors; i++) {
-        if (rung_task_shape(task, i, dims, shape, NULL) != RUNG_OK)
+        if (rung_task_layout(task, i, dims, &layout, NULL) != RUNG_OK)
             return -1;
-        sum += rung_shape_elements(shape, task->tensors[i].n_dims);
+        sum += layout.elements;
     }
     return sum;
 }

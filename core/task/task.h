@@ -11,8 +11,8 @@
 
 /*
  * Reads a task from its settings tree; every fault goes to diags with file and line. NULL when
- * there was one. Checked here: names, types, roles, shapes that evaluate at the default and all
- * listed dims, constraints, at least one output, n_dims <= 64, tensors <= 64, elements < 2^40 a
+ * there was one. Checked here: names, types, roles, shapes and strides that hold at the default and
+ * all listed dims, constraints, at least one output, n_dims <= 64, tensors <= 64, elements < 2^40 a
  * tensor. The graph itself is the reference plugin's to check.
  */
 const struct rung_task *rung_task_read(struct rung_arena *arena, const struct rung_node *root,
@@ -72,8 +72,24 @@ int32_t rung_task_complete_dim(const struct rung_task *task, uint32_t i, int64_t
 /* Shape of a tensor at complete dims; shape[RUNG_MAX_DIMS]. RUNG_EINVAL for sizes < 0 or > 2^40. */
 int32_t rung_task_shape(const struct rung_task *task, uint32_t tensor, const int64_t *dims,
                         int64_t *shape, struct rung_error *err);
+/* Where the elements of a tensor lie, in elements from the first one. */
+struct rung_layout {
+    int64_t shape[RUNG_MAX_DIMS];
+    int64_t strides[RUNG_MAX_DIMS];
+    int64_t elements; /* of the shape */
+    int64_t extent;   /* from the first element to the last, gaps included; 0 without elements */
+};
+/*
+ * Shape and strides at complete dims. RUNG_EINVAL as rung_task_shape, and for stated strides that
+ * are below 1, put two elements in one place or reach beyond 2^40. (task_layout.c)
+ */
+int32_t rung_task_layout(const struct rung_task *task, uint32_t tensor, const int64_t *dims,
+                         struct rung_layout *out, struct rung_error *err);
 /* Elements of a shape. */
 int64_t rung_shape_elements(const int64_t *shape, uint32_t n_dims);
+/* An expression over all dims, at complete dims; what: its name in messages. RUNG_EINVAL. */
+int32_t rung_task_integer(const struct rung_task *task, const int64_t *dims, const char *text,
+                          const char *what, int64_t *out, struct rung_error *err);
 /*
  * Names of an expression: the task's first n_dims dims, with the values in dims, and, when params
  * is true, its parameters. scope->ctx is *values; both are borrowed.
@@ -92,8 +108,8 @@ char *rung_task_dims_text(struct rung_arena *arena, const struct rung_task *task
                           const int64_t *dims);
 /* One bench case as the task's weights say; sum of weights. */
 double rung_task_weight_sum(const struct rung_task *task);
-/* Contract for prompts: dims with constraints, tensors "x: input f32 [rows, cols]", params, graph
- * line. */
+/* Contract for prompts: dims with constraints, tensors "x: input f32 [rows, cols]", strides,
+ * params, graph line. */
 char *rung_task_contract(struct rung_arena *arena, const struct rung_task *task);
 
 #endif

@@ -56,10 +56,10 @@ static void read_case_dim(struct task_reader *r, const struct rung_node *c, int6
 static void check_case(struct task_reader *r, const struct rung_node *node, int64_t *dims)
 {
     struct rung_error err = rung_error_init();
-    int64_t shape[RUNG_MAX_DIMS];
+    struct rung_layout layout;
     int32_t status = rung_task_complete(r->task, dims, &err);
     for (uint32_t i = 0; i < r->task->n_tensors && status == RUNG_OK; i++)
-        status = rung_task_shape(r->task, i, dims, shape, &err);
+        status = rung_task_layout(r->task, i, dims, &layout, &err);
     if (status != RUNG_OK)
         RUNG_DIAG_AT(r->diags, node, "at these dims, %s", err.message);
 }

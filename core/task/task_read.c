@@ -150,7 +150,8 @@ static void read_groups(struct task_reader *r, const struct rung_node *list, siz
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
-static const char *const tensor_keys[] = {"name", "role", "dtype", "shape", "fill", "align", NULL};
+static const char *const tensor_keys[] = {"name",    "role", "dtype", "shape",
+                                          "strides", "fill", "align", NULL};
 static const struct task_word roles[] = {{"input", RUNG_ROLE_INPUT},
                                          {"output", RUNG_ROLE_OUTPUT},
                                          {"inout", RUNG_ROLE_INOUT},
@@ -160,7 +161,9 @@ static const struct task_word dtypes_all[] = {
     {"f64", RUNG_F64}, {"f32", RUNG_F32}, {"f16", RUNG_F16}, {"bf16", RUNG_BF16}, {"i8", RUNG_I8},
     {"u8", RUNG_U8},   {"i32", RUNG_I32}, {"i64", RUNG_I64}, {"bool", RUNG_BOOL}, {NULL, 0}};
 
-static bool check_size(struct task_reader *r, const struct rung_node *node, const char *text)
+/* what: "size" or "stride". */
+static bool check_size(struct task_reader *r, const struct rung_node *node, const char *what,
+                       const char *text)
 {
     struct rung_task_values values = {r->task, r->defaults, r->task->n_dims, false};
     struct rung_scope scope = rung_task_scope(&values);
@@ -169,8 +172,8 @@ static bool check_size(struct task_reader *r, const struct rung_node *node, cons
     const struct rung_expr *e = rung_expr_parse(r->arena, text, &problem);
     if (e && rung_expr_check(e, &scope, r->arena, &is_float, &problem) && !is_float)
         return true;
-    RUNG_DIAG_AT(r->diags, node, "size \"%s\": %s; sizes are separated by commas", text,
-                 is_float ? "it must be an integer" : problem);
+    RUNG_DIAG_AT(r->diags, node, "%s \"%s\": %s; %ss are separated by commas", what, text,
+                 is_float ? "it must be an integer" : problem, what);
     return false;
 }
 
@@ -193,8 +196,35 @@ static bool read_shape(struct task_reader *r, const struct rung_node *group,
     }
     bool good = true;
     for (size_t i = 0; i < n; i++)
-        good &= check_size(r, node, t->shape[i] = items[i]);
+        good &= check_size(r, node, "size", t->shape[i] = items[i]);
     t->n_dims = (uint32_t)n;
+    return good;
+}
+
+/* After the shape. True also without any. */
+static bool read_strides(struct task_reader *r, const struct rung_node *group,
+                         struct rung_tensor_spec *t)
+{
+    const struct rung_node *node = rung_config_child(group, "strides", RUNG_NODE_STRING, r->diags);
+    const char **items;
+    size_t n;
+    bool good = true;
+    if (!node)
+        return true;
+    if (!rung_expr_split(r->arena, node->s, &items, &n)) {
+        RUNG_DIAG_AT(r->diags, node, "strides \"%s\": the parentheses don't match", node->s);
+        return false;
+    }
+    if (n != t->n_dims || n == 0) {
+        RUNG_DIAG_AT(r->diags, node,
+                     "strides \"%s\" has %zu items, but shape has %u; say for each axis how many "
+                     "elements lie from one to the next, such as \"cols + 3, 1\", or leave "
+                     "'strides' out",
+                     node->s, n, t->n_dims);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        good &= check_size(r, node, "stride", t->stride[i] = items[i]);
     return good;
 }
 
@@ -231,20 +261,21 @@ static void read_tensor(struct task_reader *r, const struct rung_node *node)
         (uint64_t)rung_config_int(node, "align", DEFAULT_ALIGNMENT, 1, MAX_ALIGNMENT, r->diags);
     if (t->alignment & (t->alignment - 1))
         RUNG_DIAG_AT(r->diags, rung_node_get(node, "align"), "'align' must be a power of two");
-    if (rung_node_get(node, "strides"))
-        RUNG_DIAG_AT(r->diags, rung_node_get(node, "strides"),
-                     "'strides' can't be given: tensors are row-major and dense");
     read_fill(r, node, t);
     bool shaped = read_shape(r, node, t);
+    if (shaped || t->n_dims) /* a fault of a size hides none of the strides */
+        shaped = read_strides(r, node, t) && shaped;
     rung_diag_unknown(r->diags, node, "a tensor", tensor_keys);
     r->broken |= r->diags->n != before;
     if (!complete || !t->name || !check_name(r, node, "tensor", t->name))
         return;
     r->task->n_tensors++;
     struct rung_error err = rung_error_init();
-    int64_t shape[RUNG_MAX_DIMS];
-    if (shaped && !r->broken && rung_task_shape(r->task, i, r->defaults, shape, &err) != RUNG_OK) {
-        RUNG_DIAG_AT(r->diags, node, "%s", err.message);
+    struct rung_layout layout;
+    if (shaped && !r->broken &&
+        rung_task_layout(r->task, i, r->defaults, &layout, &err) != RUNG_OK) {
+        const struct rung_node *strides = rung_node_get(node, "strides");
+        RUNG_DIAG_AT(r->diags, strides ? strides : node, "%s", err.message);
         r->broken = true;
     }
 }

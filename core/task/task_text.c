@@ -36,7 +36,12 @@ static void add_tensor(struct rung_buf *buf, const struct rung_tensor_spec *t)
     rung_buf_printf(buf, "  %s: %s %s [", t->name, role_name(t->role), rung_dtype_name(t->dtype));
     for (uint32_t i = 0; i < t->n_dims; i++)
         rung_buf_printf(buf, "%s%s", i ? ", " : "", t->shape[i]);
-    rung_buf_printf(buf, "], row-major, %llu-byte aligned\n", (unsigned long long)t->alignment);
+    rung_buf_puts(buf, t->stride[0] ? "], strides [" : "], row-major");
+    for (uint32_t i = 0; t->stride[0] && i < t->n_dims; i++)
+        rung_buf_printf(buf, "%s%s", i ? ", " : "", t->stride[i]);
+    rung_buf_printf(buf, "%s, %llu-byte aligned\n",
+                    t->stride[0] ? "] elements (never write between them)" : "",
+                    (unsigned long long)t->alignment);
 }
 
 static void add_param(struct rung_buf *buf, const struct rung_param *p)

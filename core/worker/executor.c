@@ -69,7 +69,6 @@ static cJSON *bundle_json(struct rung_executor *ex, const cJSON *job, char hex[R
 static int32_t read_bundle(struct rung_trial *trial, const cJSON *job, struct rung_error *err)
 {
     cJSON *json = bundle_json(trial->ex, job, trial->bundle_sha256);
-    rung_blob_clear(&trial->ex->blobs);
     if (!json)
         return rung_fail(err, RUNG_EMISUSE, "worker.job",
                          "a job whose bundle is missing or is no JSON");
@@ -80,24 +79,57 @@ static int32_t read_bundle(struct rung_trial *trial, const cJSON *job, struct ru
     return RUNG_OK;
 }
 
+/* Another kernel of the same task, for turns: a guest of the trial. */
+static int32_t read_rival(struct rung_trial *trial, const cJSON *job, struct rung_error *err)
+{
+    const cJSON *rival = rung_json_get(job, "rival"), *point = rung_json_get(rival, "point");
+    const char *label = rung_json_text(rival, "label", NULL);
+    if (!rival)
+        return RUNG_OK;
+    if (!label || (point && !cJSON_IsString(point)))
+        return rung_fail(err, RUNG_EMISUSE, "worker.job", "a rival without a label");
+    trial->rival = RUNG_ARENA_NEW(trial->arena, struct rung_trial, 1);
+    *trial->rival = (struct rung_trial){
+        .ex = trial->ex,
+        .arena = trial->arena,
+        .id = trial->id,
+        .guest = rung_arena_strdup(trial->arena, label),
+        .label = trial->label,
+        .verdict = RUNG_ACCEPTED,
+        .message = rung_text_of(""),
+        .asked_point = point ? rung_arena_strdup(trial->arena, point->valuestring) : NULL,
+    };
+    return read_bundle(trial->rival, rival, err);
+}
+
+static int32_t read_bundles(struct rung_trial *trial, const cJSON *job, struct rung_error *err)
+{
+    int32_t status = read_bundle(trial, job, err);
+    if (status == RUNG_OK)
+        status = read_rival(trial, job, err);
+    rung_blob_clear(&trial->ex->blobs);
+    return status;
+}
+
 static int32_t read_job(struct rung_trial *trial, const cJSON *job, struct rung_error *err)
 {
     uint64_t stages, occasions;
     const char *label = rung_json_text(job, "label", NULL);
     const cJSON *point = rung_json_get(job, "point");
+    double delta = rung_json_number(job, "delta", 0);
     if (!label || !rung_message_u64(job, "id", &trial->id) ||
         !rung_message_u64(job, "stages", &stages) ||
         !rung_message_u64(job, "occasions", &occasions) || occasions >= 2u << RUNG_WHEN_FINAL ||
-        stages > (RUNG_STAGE_COMPILE | RUNG_STAGE_CHECK | RUNG_STAGE_TIME) ||
-        (point && !cJSON_IsString(point)))
+        stages >= 2u * RUNG_STAGE_BASELINES || (point && !cJSON_IsString(point)))
         return rung_fail(err, RUNG_EMISUSE, "worker.job",
                          "a job without id, label, stages or occasions");
     trial->stages = (uint32_t)stages;
     trial->occasions = (uint32_t)occasions;
     trial->named = rung_json_bool(job, "named", false);
+    trial->delta = delta > 0 && delta < 1 ? delta : 0;
     trial->label = rung_arena_strdup(trial->arena, label);
     trial->asked_point = point ? rung_arena_strdup(trial->arena, point->valuestring) : NULL;
-    return read_bundle(trial, job, err);
+    return read_bundles(trial, job, err);
 }
 
 /* false when the executor shall end: the orchestrator errs, or the device is lost. */

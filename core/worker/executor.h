@@ -9,6 +9,7 @@
 #include "session/session.h"
 #include "worker/blob.h"
 #include "worker/device_lock.h"
+#include "worker/device_service.h"
 #include "worker/job.h"
 #include "worker/line.h"
 #include "worker/message.h"
@@ -21,6 +22,14 @@ struct rung_executor_rung {
     const char *on;                 /* devices that it needs, as text; NULL: any */
     uint32_t when;                  /* rung_when */
     struct rung_instance *instance; /* NULL: it needs another device */
+};
+
+/* A baseline that a pipeline or the task names; loaded and started when it is wanted first. */
+struct rung_executor_baseline {
+    const char *name;
+    const cJSON *stage;             /* in the set-up */
+    struct rung_instance *instance; /* NULL: not yet */
+    const char *problem;            /* why it can't be had; NULL: it may be */
 };
 
 enum { RUNG_CACHE_SIZE = 8, RUNG_SENT_SIZE = 64 };
@@ -45,9 +54,14 @@ struct rung_executor {
     const char *device_plugin;
     struct rung_device_info info;
     struct rung_device_lock lock; /* open when the device measures */
+    struct rung_kernels kernels;  /* rung.host.device/0 */
+    struct session_gpu *gpu;      /* NULL: the host does all itself */
     struct rung_executor_rung *rungs;
     uint32_t n_rungs;
     double compile_s, check_s, time_s;
+    struct rung_timing_settings timing;
+    struct rung_executor_baseline *baselines;
+    uint32_t n_baselines;
     struct rung_blob_set blobs;
     struct rung_cached cache[RUNG_CACHE_SIZE];
     char sent[RUNG_SENT_SIZE][RUNG_SHA256_HEX]; /* artifacts that the orchestrator has */
@@ -65,6 +79,9 @@ bool rung_executor_send(struct rung_executor *ex, cJSON *message);
  */
 int32_t rung_executor_setup(struct rung_executor *ex, const cJSON *setup, struct rung_error *err);
 void rung_executor_release(struct rung_executor *ex);
+/* One more instance, of a stage of the set-up; its hash is checked. */
+int32_t rung_executor_make(struct rung_executor *ex, const char *kind, const cJSON *stage,
+                           struct rung_instance **out, struct rung_error *err);
 /* The message "ready": device facts and the hashes of what was loaded. */
 cJSON *rung_executor_ready(const struct rung_executor *ex);
 /* Device facts for reports. */

@@ -43,8 +43,25 @@ bool rung_flight_rung(struct rung_flight *flight, const cJSON *message)
     return true;
 }
 
+bool rung_flight_draft(struct rung_flight *flight, const cJSON *message)
+{
+    uint64_t id;
+    if (!flight->active || !rung_message_u64(message, "id", &id) || id != flight->id ||
+        !cJSON_IsObject(rung_json_get(message, "report")))
+        return false;
+    cJSON_Delete(flight->draft);
+    flight->draft = cJSON_Duplicate(message, true);
+    return true;
+}
+
+const char *rung_flight_guest(const struct rung_flight *flight)
+{
+    return flight->draft && flight->stage.kind == RUNG_AT_GUEST ? flight->stage.where : NULL;
+}
+
 void rung_flight_end(struct rung_flight *flight)
 {
+    cJSON_Delete(flight->draft);
     cJSON_Delete(flight->rungs);
     *flight = (struct rung_flight){0};
 }
@@ -144,6 +161,33 @@ char *rung_flight_crashed(struct rung_flight *flight, const cJSON *names, int st
     char *line =
         conclude(flight, names, ran && !outside ? "run.crash" : "internal", rung_buf_text(&text));
     rung_buf_free(&text);
+    return line;
+}
+
+static bool blame(cJSON *entry, const char *name, const char *why)
+{
+    if (strcmp(rung_json_text(entry, "name", ""), name) != 0)
+        return false;
+    cJSON_DeleteItemFromObjectCaseSensitive(entry, "why");
+    cJSON_AddStringToObject(entry, "why", why);
+    return true;
+}
+
+char *rung_flight_spared(struct rung_flight *flight, const char *why)
+{
+    cJSON *draft = flight->draft, *report = cJSON_GetObjectItemCaseSensitive(draft, "report");
+    cJSON *rival = cJSON_GetObjectItemCaseSensitive(report, "rival"), *entry;
+    cJSON_ArrayForEach(entry, rung_json_get(report, "baselines"))
+    {
+        if (blame(entry, flight->stage.where, why))
+            cJSON_AddTrueToObject(entry, "crashed");
+    }
+    if (rival)
+        blame(rival, flight->stage.where, why);
+    cJSON_DeleteItemFromObjectCaseSensitive(draft, "t");
+    cJSON_AddStringToObject(draft, "t", "result");
+    char *line = rung_json_line(draft);
+    rung_flight_end(flight);
     return line;
 }
 

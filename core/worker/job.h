@@ -19,6 +19,8 @@ enum rung_job_stage {
     RUNG_STAGE_COMPILE = 1u << 0, /* always */
     RUNG_STAGE_CHECK = 1u << 1,
     RUNG_STAGE_TIME = 1u << 2,
+    /* After timing: turns with the baselines and the rival, where times are measured. */
+    RUNG_STAGE_BASELINES = 1u << 3,
 };
 
 struct rung_job {
@@ -29,6 +31,11 @@ struct rung_job {
     /* Plugin of the device that must judge it, by the rungs that name it; NULL: the pool's own. */
     const char *device;
     uint32_t occasions; /* 1 << rung_when for each kind of rung that runs; 0: RUNG_WHEN_ALWAYS */
+    bool fresh;         /* in an executor that has judged nothing before */
+    double delta;       /* 0: the pipeline's timing.delta */
+    /* BASELINES: another accepted kernel that takes turns with this one; NULL: none. */
+    const struct rung_bundle *rival;
+    const char *rival_label, *rival_point;
 };
 
 /* One stored artifact of a job (PTX, CUBIN, log, or what a plugin put). */
@@ -47,16 +54,17 @@ enum rung_outcome_verdict {
 
 /* Result of a job; everything in the caller's arena but report. */
 struct rung_outcome {
-    uint32_t verdict;    /* rung_outcome_verdict */
-    char code[32];       /* "" when accepted */
-    const char *message; /* for the model: compile log or the failing rung's detail */
-    const char *point;   /* the tune point judged */
-    uint64_t n_points;   /* in the plan */
-    uint32_t time_kind;  /* rung_time_kind; 0: no time */
-    double time_ns;      /* weighted over the bench shapes */
-    double tie_band;     /* 0 for measured times */
-    double floor_ns;     /* physical floor; 0 not known */
-    const char *advice;  /* the timer's words for the model, or "" */
+    uint32_t verdict;       /* rung_outcome_verdict */
+    char code[32];          /* "" when accepted */
+    const char *message;    /* for the model: compile log or the failing rung's detail */
+    const char *point;      /* the tune point judged */
+    uint64_t n_points;      /* in the plan */
+    uint32_t time_kind;     /* rung_time_kind; 0: no time */
+    double time_ns;         /* weighted over the bench shapes */
+    double low_ns, high_ns; /* 95 % interval of a measured time; 0, 0: none */
+    double tie_band;        /* 0 for measured times */
+    double floor_ns;        /* physical floor; 0 not known */
+    const char *advice;     /* the timer's words for the model, or "" */
     const struct rung_stored *stored;
     uint32_t n_stored;
     cJSON *report; /* the object of `rung eval --json` (DESIGN section 12); the caller deletes it */

@@ -13,9 +13,10 @@ static const char *const type_names[RUNG_MSG_COUNT] = {
     [RUNG_MSG_AGAIN] = "again", [RUNG_MSG_STAGE] = "stage",     [RUNG_MSG_RUNG] = "rung",
     [RUNG_MSG_BLOB] = "blob",   [RUNG_MSG_RESULT] = "result",   [RUNG_MSG_LOG] = "log",
     [RUNG_MSG_BEAT] = "beat",   [RUNG_MSG_CANCEL] = "cancel",   [RUNG_MSG_BYE] = "bye",
+    [RUNG_MSG_DRAFT] = "draft", [RUNG_MSG_RENEW] = "renew",
 };
 
-static const char *const stage_kinds[] = {"nothing", "compile", "check", "time"};
+static const char *const stage_kinds[] = {"nothing", "compile", "check", "time", "guest"};
 
 enum rung_message_type rung_message_parse(const char *line, size_t n, cJSON **out)
 {

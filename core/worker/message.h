@@ -23,6 +23,8 @@ enum rung_message_type {
     RUNG_MSG_BEAT,
     RUNG_MSG_CANCEL,
     RUNG_MSG_BYE,
+    RUNG_MSG_DRAFT, /* of an executor: the result, if a guest takes it down */
+    RUNG_MSG_RENEW, /* the next job is for an executor that has judged nothing */
     RUNG_MSG_COUNT,
 };
 
@@ -52,6 +54,7 @@ enum rung_stage_kind {
     RUNG_AT_COMPILE,
     RUNG_AT_CHECK,
     RUNG_AT_TIME,
+    RUNG_AT_GUEST, /* a baseline or a rival, named by `where`: not the candidate's doing */
 };
 
 struct rung_stage_message {

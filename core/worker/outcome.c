@@ -37,9 +37,12 @@ static bool read_score(struct rung_arena *arena, const cJSON *score, struct rung
     out->time_ns = rung_json_number(score, "time_ns", -1);
     out->tie_band = rung_json_number(score, "tie_band", -1);
     out->floor_ns = rung_json_number(score, "floor_ns", -1);
+    out->low_ns = rung_json_number(score, "low_ns", 0);
+    out->high_ns = rung_json_number(score, "high_ns", 0);
     out->advice = rung_arena_strdup(arena, rung_json_text(score, "advice", ""));
     return (out->time_kind == RUNG_TIME_MEASURED || out->time_kind == RUNG_TIME_MODELLED) &&
-           finite_time(out->time_ns) && finite_time(out->tie_band) && finite_time(out->floor_ns);
+           finite_time(out->time_ns) && finite_time(out->tie_band) && finite_time(out->floor_ns) &&
+           finite_time(out->low_ns) && finite_time(out->high_ns) && out->low_ns <= out->high_ns;
 }
 
 static bool read_stored(struct rung_arena *arena, const cJSON *list, struct rung_outcome *out)

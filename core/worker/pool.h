@@ -14,6 +14,7 @@ struct rung_pool_spec {
     const struct rung_pipeline *pipeline;
     const struct rung_task *task;
     const struct rung_node *task_node; /* the task's settings tree: what travels */
+    const char *const *baselines;      /* that the task names; NULL-terminated, or NULL */
     const char *data_dir;
     /* [any thread] Receives every artifact; NULL: they are dropped. sha256 is checked already. */
     void (*store)(void *ctx, const char *sha256, const void *bytes, uint64_t n);
@@ -46,7 +47,8 @@ bool rung_pool_has(const struct rung_pool *pool, const char *plugin);
  * [any thread] Waits for a free worker, runs the job, waits for its end. A wrong, crashing or
  * hanging kernel is an outcome. Fails only with RUNG_ECANCELLED (rung_pool_cancel) or
  * RUNG_EUNAVAILABLE (no worker that could do it is left, and none can be started). A job whose
- * worker was lost is tried once more elsewhere.
+ * worker was lost is tried once more elsewhere; one in which a baseline took the executor down is
+ * done again without it.
  */
 int32_t rung_pool_run(struct rung_pool *pool, const struct rung_job *job, struct rung_arena *arena,
                       struct rung_outcome *out, struct rung_error *err);

@@ -137,6 +137,51 @@ static int32_t add_reference(struct builder *b, struct rung_error *err)
     return add_stage(b, "reference", RUNG_KIND_REFERENCE, &stage, err);
 }
 
+static bool has_baseline(const struct rung_pipeline *pipeline, const char *name)
+{
+    for (uint32_t i = 0; i < pipeline->n_baselines; i++)
+        if (strcmp(pipeline->baselines[i].plugin, name) == 0 ||
+            strcmp(pipeline->baselines[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What a task wishes need not be there: the worker gets its name, and says why it is missing. */
+static void add_wish(struct builder *b, cJSON *list, const char *name)
+{
+    struct rung_error err = rung_error_init();
+    const struct rung_stage plain = {.name = name, .plugin = name};
+    cJSON *json = stage_json(b, RUNG_KIND_BASELINE, &plain, &err);
+    if (!json) {
+        json = cJSON_CreateObject();
+        rung_json_add_text(json, "name", rung_text_of(name));
+        rung_json_add_text(json, "missing", rung_text_of(err.message));
+    }
+    cJSON_AddItemToArray(list, json);
+}
+
+/* The pipeline's, which are installed, then those that the task names besides. */
+static int32_t add_baselines(struct builder *b, struct rung_error *err)
+{
+    const struct rung_pipeline *pipeline = b->spec->pipeline;
+    int32_t status = add_stages(b, "baselines", RUNG_KIND_BASELINE, pipeline->baselines,
+                                pipeline->n_baselines, err);
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(b->setup, "baselines");
+    const char *const *names = b->spec->baselines;
+    for (; status == RUNG_OK && names && *names; names++)
+        if (!has_baseline(pipeline, *names))
+            add_wish(b, list, *names);
+    return status;
+}
+
+static void add_timing(cJSON *setup, const struct rung_timing_settings *timing)
+{
+    cJSON *json = cJSON_AddObjectToObject(setup, "timing");
+    rung_json_add_f64(json, "delta", timing->delta);
+    rung_json_add_f64(json, "budget_s", timing->budget_s);
+    rung_json_add_i64(json, "rounds", timing->rounds);
+}
+
 static void add_limits(cJSON *setup, const struct rung_limits *limits)
 {
     cJSON *json = cJSON_AddObjectToObject(setup, "limits");
@@ -160,6 +205,7 @@ static int32_t add_all(struct builder *b, struct rung_error *err)
     rung_identity_add(b->setup);
     cJSON_AddItemToObject(b->setup, "task", rung_node_to_json(b->spec->task_node));
     add_limits(b->setup, &pipeline->limits);
+    add_timing(b->setup, &pipeline->timing);
     add_plugin_path(b->setup, pipeline->plugin_path);
     cJSON_AddBoolToObject(b->setup, "insecure", rung_registry_insecure(b->spec->registry));
     b->plugins = cJSON_AddArrayToObject(b->setup, "plugins");
@@ -174,7 +220,7 @@ static int32_t add_all(struct builder *b, struct rung_error *err)
     if (status == RUNG_OK)
         status =
             add_stages(b, "timers", RUNG_KIND_TIMER, pipeline->timers, pipeline->n_timers, err);
-    return status;
+    return status == RUNG_OK ? add_baselines(b, err) : status;
 }
 
 int32_t pool_setup_build(const struct rung_pool_spec *spec, struct rung_arena *arena, cJSON **out,

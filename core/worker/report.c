@@ -98,7 +98,9 @@ static cJSON *report_new(struct rung_result *result)
     rung_json_add_cut(report, "message", result->message, RUNG_REPORT_TEXT);
     add_part(report, "rungs", result->rungs, cJSON_CreateArray());
     add_part(report, "time", result->time, cJSON_CreateNull());
-    cJSON_AddArrayToObject(report, "baselines");
+    add_part(report, "baselines", result->baselines, cJSON_CreateArray());
+    if (result->turned)
+        cJSON_AddItemToObject(report, "rival", result->turned);
     add_part(report, "resources", result->resources, cJSON_CreateNull());
     rung_json_add_text(report, "point", rung_text_of(result->point));
     add_part(report, "compile", result->compile, cJSON_CreateNull());
@@ -147,7 +149,7 @@ static char *fitting_line(cJSON *message)
 
 char *rung_result_line(struct rung_result *result)
 {
-    cJSON *message = rung_message_new(RUNG_MSG_RESULT);
+    cJSON *message = rung_message_new(result->draft ? RUNG_MSG_DRAFT : RUNG_MSG_RESULT);
     rung_json_add_i64(message, "id", (int64_t)result->id);
     cJSON_AddStringToObject(message, "verdict", rung_verdict_name(result->verdict));
     cJSON_AddStringToObject(message, "code", result->code);

@@ -43,7 +43,10 @@ struct rung_result {
     cJSON *resources;
     cJSON *compile;
     cJSON *device;
-    cJSON *stored; /* array of name, sha256, bytes */
+    cJSON *stored;    /* array of name, sha256, bytes */
+    cJSON *baselines; /* array, as printed */
+    cJSON *turned;    /* the rival's turns; in the report only when there were any */
+    bool draft;       /* not the result, but what it is if a guest takes the executor down */
 };
 
 /* The message as one line on the heap, at most RUNG_LINE_MAX bytes: long texts shrink until it

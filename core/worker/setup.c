@@ -4,6 +4,8 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "plugin/options.h"
+#include "session/gpu/gpu.h"
+#include "worker/process/program.h"
 #include "worker/process/service.h"
 #include "worker/spawn.h"
 #include "worker/supervisor.h"
@@ -83,7 +85,9 @@ static int32_t make(struct rung_executor *ex, const struct rung_loaded *loaded, 
     const struct rung_service services[] = {
         {RUNG_HOST_PLAN, &rung_plan_table, NULL},
         {RUNG_HOST_PROCESS, &rung_process_table, helper_path()},
+        {RUNG_HOST_PROGRAM, &rung_program_table, helper_path()},
         {RUNG_HOST_COMPILE, &rung_compile_table, ex},
+        {RUNG_HOST_DEVICE, &rung_device_table, &ex->kernels},
         {RUNG_HOST_ARTIFACT, &rung_artifact_table, ex},
         {NULL, NULL, NULL},
     };
@@ -108,8 +112,8 @@ static int32_t make(struct rung_executor *ex, const struct rung_loaded *loaded, 
     return RUNG_OK;
 }
 
-static int32_t load_and_make(struct rung_executor *ex, const char *kind, const cJSON *stage,
-                             struct rung_instance **out, struct rung_error *err)
+int32_t rung_executor_make(struct rung_executor *ex, const char *kind, const cJSON *stage,
+                           struct rung_instance **out, struct rung_error *err)
 {
     const struct rung_loaded *loaded;
     int32_t status = load(ex, kind, stage, &loaded, err);
@@ -151,7 +155,7 @@ static int32_t pick_device(struct rung_executor *ex, const char *wanted, struct 
         if (!any && strcmp(plugin, wanted) != 0)
             continue;
         *err = rung_error_init();
-        status = load_and_make(ex, RUNG_KIND_DEVICE, stage, &ex->device, err);
+        status = rung_executor_make(ex, RUNG_KIND_DEVICE, stage, &ex->device, err);
         if (status == RUNG_OK)
             ex->device_plugin = rung_arena_strdup(ex->arena, plugin);
         if (status != RUNG_EUNAVAILABLE)
@@ -165,6 +169,28 @@ static int32_t pick_device(struct rung_executor *ex, const char *wanted, struct 
         rung_fail(err, status, "worker.device", "no device answers: %s", rung_buf_text(&tried));
     rung_buf_free(&tried);
     return status == RUNG_OK ? ask_device(ex, err) : status;
+}
+
+/*
+ * The session's own kernels, where the host can't read the device's memory in place. Compiled here,
+ * before any candidate, unless an earlier process did. Without them the host does the same, slowly.
+ */
+static void make_gpu(struct rung_executor *ex)
+{
+    struct rung_error err = rung_error_init();
+    struct rung_call call = {.struct_size = sizeof call, .arena = ex->arena, .error = &err};
+    const struct session_gpu_spec spec = {
+        .device = ex->device, .info = &ex->info, .load = rung_kernels_load, .ctx = &ex->kernels};
+    rung_kernels_open(&ex->kernels);
+    ex->kernels.device = ex->device;
+    ex->kernels.compiler = ex->compiler;
+    ex->kernels.info = &ex->info;
+    if (ex->info.flags & RUNG_DEVICE_HOST_MEMORY)
+        return;
+    if (session_gpu_new(&spec, &call, &ex->gpu) != RUNG_OK)
+        rung_log(RUNG_LOG_WARN, "executor",
+                 "no kernels of rung's own on %s, checks take longer: %s", ex->info.name,
+                 err.message);
 }
 
 /* ---- The rest ---- */
@@ -185,8 +211,8 @@ static int32_t read_task(struct rung_executor *ex, struct rung_error *err)
 static int32_t make_reference(struct rung_executor *ex, struct rung_error *err)
 {
     struct rung_call call = {.struct_size = sizeof call, .arena = ex->arena, .error = err};
-    int32_t status = load_and_make(ex, RUNG_KIND_REFERENCE, rung_json_get(ex->setup, "reference"),
-                                   &ex->reference, err);
+    int32_t status = rung_executor_make(ex, RUNG_KIND_REFERENCE,
+                                        rung_json_get(ex->setup, "reference"), &ex->reference, err);
     if (status == RUNG_OK)
         RUNG_INVOKE(status, ex->reference, struct rung_reference_ops, check, &call, ex->task);
     return status;
@@ -227,7 +253,7 @@ static int32_t make_rungs(struct rung_executor *ex, struct rung_error *err)
         if (rung->when > RUNG_WHEN_FINAL)
             status = rung_fail(err, RUNG_EMISUSE, "worker.setup", "a rung of an unknown occasion");
         else if (runs_here(ex, rung_json_get(stage, "on"), &rung->on))
-            status = load_and_make(ex, RUNG_KIND_VERIFIER, stage, &rung->instance, err);
+            status = rung_executor_make(ex, RUNG_KIND_VERIFIER, stage, &rung->instance, err);
     }
     return status;
 }
@@ -266,6 +292,39 @@ static int32_t read_limits(struct rung_executor *ex, struct rung_error *err)
     return good ? RUNG_OK : rung_fail(err, RUNG_EMISUSE, "worker.setup", "a set-up without limits");
 }
 
+/* Baselines are only listed: starting one may take long, and few jobs want any. */
+static int32_t list_baselines(struct rung_executor *ex, struct rung_error *err)
+{
+    const cJSON *list = rung_json_get(ex->setup, "baselines"), *stage;
+    int n = cJSON_GetArraySize(list);
+    if (n > STAGES_MAX)
+        return rung_fail(err, RUNG_EMISUSE, "worker.setup", "more than 64 baselines");
+    ex->baselines = RUNG_ARENA_NEW(ex->arena, struct rung_executor_baseline, STAGES_MAX);
+    cJSON_ArrayForEach(stage, list)
+    {
+        struct rung_executor_baseline *baseline = &ex->baselines[ex->n_baselines++];
+        const char *missing = rung_json_text(stage, "missing", NULL);
+        baseline->name = rung_arena_strdup(ex->arena, rung_json_text(stage, "name", "baseline"));
+        baseline->stage = stage;
+        baseline->problem = missing ? rung_arena_strdup(ex->arena, missing) : NULL;
+    }
+    return RUNG_OK;
+}
+
+static int32_t read_timing(struct rung_executor *ex, struct rung_error *err)
+{
+    const struct rung_timing_settings usual = RUNG_TIMING_DEFAULTS;
+    const cJSON *timing = rung_json_get(ex->setup, "timing");
+    int64_t rounds = rung_json_i64(timing, "rounds", usual.rounds);
+    ex->timing.delta = rung_json_number(timing, "delta", usual.delta);
+    ex->timing.budget_s = rung_json_number(timing, "budget_s", usual.budget_s);
+    ex->timing.rounds = rounds > 0 && rounds <= 200 ? (uint32_t)rounds : 0;
+    bool good = ex->timing.delta > 0 && ex->timing.delta < 1 && ex->timing.budget_s > 0 &&
+                ex->timing.budget_s <= 1e6 && ex->timing.rounds > 0;
+    return good ? RUNG_OK
+                : rung_fail(err, RUNG_EMISUSE, "worker.setup", "timing settings out of range");
+}
+
 /* add_dir puts a directory before the others, so the list is added from its end. */
 static void add_dirs(struct rung_executor *ex)
 {
@@ -286,12 +345,18 @@ int32_t rung_executor_setup(struct rung_executor *ex, const cJSON *setup, struct
         rung_registry_allow_insecure(ex->registry);
     int32_t status = read_limits(ex, err);
     if (status == RUNG_OK)
+        status = read_timing(ex, err);
+    if (status == RUNG_OK)
+        status = list_baselines(ex, err);
+    if (status == RUNG_OK)
         status = read_task(ex, err);
     if (status == RUNG_OK)
         status = pick_device(ex, rung_json_text(setup, "device", "auto"), err);
     if (status == RUNG_OK)
-        status = load_and_make(ex, RUNG_KIND_COMPILER, rung_json_get(setup, "compiler"),
-                               &ex->compiler, err);
+        status = rung_executor_make(ex, RUNG_KIND_COMPILER, rung_json_get(setup, "compiler"),
+                                    &ex->compiler, err);
+    if (status == RUNG_OK)
+        make_gpu(ex);
     if (status == RUNG_OK)
         status = make_reference(ex, err);
     if (status == RUNG_OK)
@@ -303,12 +368,16 @@ void rung_executor_release(struct rung_executor *ex)
 {
     rung_cache_clear(ex);
     rung_blob_clear(&ex->blobs);
+    for (uint32_t i = 0; i < ex->n_baselines; i++)
+        rung_instance_free(ex->baselines[i].instance);
     rung_instance_free(ex->timer);
     for (uint32_t i = 0; i < ex->n_rungs; i++)
         rung_instance_free(ex->rungs[i].instance);
     rung_instance_free(ex->reference);
+    session_gpu_free(ex->gpu);
     rung_instance_free(ex->compiler);
     rung_instance_free(ex->device);
+    rung_kernels_close(&ex->kernels);
     rung_device_lock_close(&ex->lock);
     rung_registry_free(ex->registry);
     cJSON_Delete(ex->setup);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -94,6 +95,7 @@ static void take_result(struct rung_supervisor *s, const cJSON *message, const c
     rung_flight_end(&s->flight);
     rung_tap_new_job(s);
     s->executor.deadline_ns = 0;
+    s->executor.served = true;
     s->idle_deaths = 0;
     if (!rung_json_bool(message, "last", false))
         return;
@@ -109,6 +111,14 @@ static void take_stage(struct rung_supervisor *s, const cJSON *message, const ch
     }
     s->executor.deadline_ns = after(s->flight.stage.limit_s + grace_s);
     rung_supervisor_say(s, strdup(line));
+}
+
+void rung_executor_renew(struct rung_supervisor *s)
+{
+    if (s->executor.state != RUNG_EXECUTOR_READY || !s->executor.served)
+        return;
+    s->executor.planned = true;
+    rung_executor_kill(s);
 }
 
 static void take_refusal(struct rung_supervisor *s, const char *line)
@@ -130,6 +140,8 @@ static void take_line(struct rung_supervisor *s, const char *line, size_t n)
         take_stage(s, message, line);
     else if (type == RUNG_MSG_RESULT)
         take_result(s, message, line);
+    else if (type == RUNG_MSG_DRAFT && rung_flight_draft(&s->flight, message))
+        ; /* kept: it is said only if a guest ends the executor */
     else if (type == RUNG_MSG_BLOB ||
              (type == RUNG_MSG_RUNG && rung_flight_rung(&s->flight, message)))
         rung_supervisor_say(s, strdup(line));
@@ -160,6 +172,33 @@ void rung_executor_listen(struct rung_supervisor *s)
         rung_executor_kill(s); /* it is dying: its exit status is set already */
 }
 
+/*
+ * A baseline that took an executor down is not asked again by the next ones: the set-up that they
+ * get says that it is missing, and why.
+ */
+static void exclude(struct rung_supervisor *s, const char *name, const char *why)
+{
+    cJSON *stage;
+    cJSON_ArrayForEach(stage, rung_json_get(s->setup_json, "baselines"))
+    {
+        if (strcmp(rung_json_text(stage, "name", ""), name) != 0 || rung_json_get(stage, "missing"))
+            continue;
+        cJSON_AddStringToObject(stage, "missing", why);
+        free(s->setup);
+        s->setup = rung_json_line(s->setup_json);
+    }
+}
+
+/* A guest ended it, or took too long: the candidate's own result stands. */
+static void spare(struct rung_supervisor *s, const char *how)
+{
+    struct rung_buf why = {0};
+    rung_buf_printf(&why, "%s in %s", how, s->flight.stage.text);
+    exclude(s, rung_flight_guest(&s->flight), rung_buf_text(&why));
+    rung_supervisor_say(s, rung_flight_spared(&s->flight, rung_buf_text(&why)));
+    rung_buf_free(&why);
+}
+
 /* The plugin that the executor was making, with what is left in its log. */
 static const char *step_of(struct rung_supervisor *s)
 {
@@ -178,7 +217,9 @@ static void overrun(struct rung_supervisor *s)
                                s->start_s, step_of(s));
         return;
     }
-    if (s->flight.active)
+    if (rung_flight_guest(&s->flight))
+        spare(s, "it did not end in time");
+    else if (s->flight.active)
         rung_supervisor_say(s, rung_flight_timed_out(&s->flight, names));
     s->executor.planned = true;
     rung_executor_kill(s);
@@ -201,6 +242,12 @@ static void unexpected_end(struct rung_supervisor *s)
 {
     char how[96];
     rung_status_text(s->executor.status, how, sizeof how);
+    if (rung_flight_guest(&s->flight)) {
+        char died[128];
+        snprintf(died, sizeof died, "the process died with %s", how);
+        spare(s, died);
+        return;
+    }
     if (s->flight.active && s->flight.stage.kind != RUNG_AT_NOTHING) {
         const cJSON *names = rung_json_get(s->setup_json, "rungs");
         rung_supervisor_say(s, rung_flight_crashed(&s->flight, names, s->executor.status));

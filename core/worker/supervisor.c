@@ -101,6 +101,8 @@ static void take_line(struct rung_supervisor *s, const char *line, size_t n)
         rung_executor_pass(s, line, n);
     else if (type == RUNG_MSG_CANCEL)
         take_cancel(s, message);
+    else if (type == RUNG_MSG_RENEW && s->setup && !s->flight.active)
+        rung_executor_renew(s);
     else if (type == RUNG_MSG_BYE)
         s->leaving = true;
     else if (type != RUNG_MSG_BEAT)

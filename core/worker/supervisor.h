@@ -27,7 +27,8 @@ struct rung_executor_side {
     bool was_ready;
     bool planned; /* its end says nothing: we ended it, or it said that it would */
     bool reaped;
-    int status; /* of waitpid, once reaped */
+    bool served; /* it has answered a job */
+    int status;  /* of waitpid, once reaped */
 };
 
 /* What the executor prints on descriptors 1 and 2, on its way to log lines. */
@@ -67,6 +68,8 @@ void rung_supervisor_refuse(struct rung_supervisor *s, int32_t status, const cha
 void rung_executor_launch(struct rung_supervisor *s);
 /* Kills the process group; the state is ENDING from now on. */
 void rung_executor_kill(struct rung_supervisor *s);
+/* Ends an executor that has judged something, between jobs; the next lines wait for a new one. */
+void rung_executor_renew(struct rung_supervisor *s);
 /* Reads the executor's lines and acts on them. */
 void rung_executor_listen(struct rung_supervisor *s);
 /* Enforces the deadline, reaps, writes the result of a crash, starts another. */

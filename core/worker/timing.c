@@ -1,56 +1,24 @@
-/* The time stage: every bench shape through the timer, then statistics and the physical floor. */
+/*
+ * The time stage: every bench shape through the timer, then statistics and the physical floor. A
+ * timer that measures gets several blocks, until the interval of the median is narrow or the budget
+ * is used; one that models is asked once.
+ */
+#include "base/io.h"
 #include "base/status.h"
-#include "worker/trial.h"
+#include "worker/block.h"
+#include "worker/times.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum { WARMUPS = 5, SAMPLES = 50, SAMPLES_MAX = 1 << 20 };
+enum { WARMUPS = 5, SAMPLES = 20, SAMPLES_ONCE = 50, MAX_BLOCKS = 40 };
 
-struct shape_time {
-    uint32_t kind; /* rung_time_kind */
-    double time_ns, low_ns, high_ns;
-    double floor_ns; /* 0: not known */
-    double tie_band;
-    const char *gpu, *limiter;
-};
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/*
- * Median of the samples and its 95 % interval from order statistics (normal approximation of the
- * binomial ranks; Conover, Practical Nonparametric Statistics, section 3.2).
- */
-static bool median_of(struct rung_trial *trial, const struct rung_measured *measured,
-                      struct shape_time *out)
-{
-    uint32_t n = measured->n_samples;
-    if (n == 0 || n > SAMPLES_MAX || !measured->samples_ns)
-        return false;
-    double *sorted = RUNG_ARENA_NEW(trial->arena, double, n);
-    for (uint32_t i = 0; i < n; i++) {
-        sorted[i] = measured->samples_ns[i];
-        if (!isfinite(sorted[i]) || sorted[i] < 0)
-            return false;
-    }
-    qsort(sorted, n, sizeof *sorted, compare);
-    double reach = 0.98 * sqrt(n), middle = (n - 1) / 2.0;
-    double low = floor(middle - reach), high = ceil(middle + reach);
-    out->time_ns = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
-    out->low_ns = sorted[low < 0 ? 0 : (uint32_t)low];
-    out->high_ns = sorted[high > n - 1 ? n - 1 : (uint32_t)high];
-    return true;
-}
+/* Enough for a search: what differs by less than 1 % is taken as the same there. */
+static const double gpu_s = 0.25, wall_s = 2, half_width = 0.01, spread_max = 0.2;
 
 static bool modelled_of(struct rung_trial *trial, const struct rung_modelled *modelled,
-                        struct shape_time *out)
+                        struct rung_shape_time *out)
 {
+    out->kind = RUNG_TIME_MODELLED;
     out->time_ns = modelled->time_ns;
     out->tie_band = modelled->tie_band;
     out->gpu = rung_arena_strdup(trial->arena, modelled->gpu ? modelled->gpu : "");
@@ -59,74 +27,95 @@ static bool modelled_of(struct rung_trial *trial, const struct rung_modelled *mo
            out->tie_band >= 0;
 }
 
-/* Inputs that no other variant was timed on, and the same again when the same variant comes again.
- */
-static uint64_t seed_of(const struct rung_trial *trial, uint32_t shape)
+/* The first shape's words stand for all. */
+static void keep_advice(struct rung_trial *trial, struct rung_text advice)
 {
-    char word[17] = "";
-    memcpy(word, trial->bundle_sha256, 16);
-    return strtoull(word, NULL, 16) + shape;
+    if (trial->advice.ptr)
+        return;
+    size_t n = advice.ptr ? advice.len : 0;
+    const char *text = rung_arena_strndup(trial->arena, n ? advice.ptr : "", n);
+    trial->advice = (struct rung_text){text, n};
 }
 
-static int32_t call_timer(struct rung_trial *trial, uint32_t shape, struct rung_timing *timing,
-                          struct rung_error *err)
+/* Reads one block's answer into the time; false when something was settled. */
+static bool read_block(struct rung_trial *trial, const struct rung_timing *timing,
+                       struct rung_track *track, struct rung_shape_time *out)
 {
-    const struct rung_timing_recipe recipe = {
-        .struct_size = sizeof recipe,
-        .warmups = WARMUPS,
-        .samples = SAMPLES,
-        .cold = 1,
-        .dims = trial->ex->task->bench[shape].dims,
-        .seed = seed_of(trial, shape),
-    };
-    struct rung_call call = rung_trial_call(trial, err);
-    const struct rung_session *session = rung_trial_watch(trial, false);
-    int32_t status;
-    *timing = (struct rung_timing){.struct_size = sizeof *timing,
-                                   .fault = {.struct_size = sizeof timing->fault},
-                                   .measured = {.struct_size = sizeof timing->measured},
-                                   .modelled = {.struct_size = sizeof timing->modelled}};
-    RUNG_INVOKE(status, trial->ex->timer, struct rung_timer_ops, measure, &call, session, &recipe,
-                timing);
-    trial->sticky |= timing->fault.sticky != 0;
-    return status;
-}
-
-static void timer_failed(struct rung_trial *trial, int32_t status, const struct rung_error *err)
-{
-    const char *code = status == RUNG_ETIMEOUT       ? "run.timeout"
-                       : status == RUNG_ENOMEM       ? "device.memory"
-                       : status == RUNG_EUNSUPPORTED ? "device.unsupported"
-                                                     : "internal";
-    rung_trial_settlef(trial, code, "the timer failed: %s", err->message);
-}
-
-/* false when something was settled. */
-static bool read_timing(struct rung_trial *trial, const struct rung_timing *timing,
-                        struct shape_time *out)
-{
-    const char *fault = rung_trial_code(trial, timing->fault.code);
-    *out = (struct shape_time){.kind = timing->kind, .gpu = "", .limiter = ""};
-    if (!fault || *fault) {
-        rung_trial_settle(trial, fault ? fault : "internal",
-                          rung_text_of(rung_arena_strndup(
-                              trial->arena, timing->fault.message,
-                              strnlen(timing->fault.message, sizeof timing->fault.message))));
-        return false;
-    }
-    bool good = timing->kind == RUNG_TIME_MEASURED   ? median_of(trial, &timing->measured, out)
-                : timing->kind == RUNG_TIME_MODELLED ? modelled_of(trial, &timing->modelled, out)
-                                                     : false;
-    out->floor_ns = isfinite(timing->physical_floor_ns) && timing->physical_floor_ns > 0
-                        ? timing->physical_floor_ns
-                        : 0;
+    double floor = timing->physical_floor_ns;
+    bool good = timing->kind == RUNG_TIME_MODELLED
+                    ? track->n == 0 && modelled_of(trial, &timing->modelled, out)
+                    : rung_track_add(track, timing, false, NULL) && rung_track_settle(track);
+    if (good && timing->kind == RUNG_TIME_MEASURED)
+        *out = rung_shape_time_of(track);
+    else
+        out->floor_ns = isfinite(floor) && floor > 0 ? floor : 0;
     if (!good)
         rung_trial_settlef(trial, "internal", "the timer gave no time");
+    else
+        keep_advice(trial, timing->advice);
     return good;
 }
 
+/* An idle GPU takes a while to its full clock; what was measured on the way is no time of anything.
+ */
+static bool catch_up(struct rung_track *track, struct rung_shape_time *out)
+{
+    if (!rung_track_catch_up(track))
+        return false;
+    rung_track_settle(track);
+    *out = rung_shape_time_of(track);
+    return true;
+}
+
+static bool enough(const struct rung_track *track, double wall, double limit)
+{
+    return rung_track_half_width(track) < half_width || track->gpu_ns > gpu_s * 1e9 ||
+           wall > limit || track->n >= RUNG_TRACK_SAMPLES || track->n_turns >= MAX_BLOCKS;
+}
+
+/*
+ * One block after the other. Outputs are compared with the reference in the first two blocks and in
+ * the last one, which is therefore taken knowingly.
+ */
+static bool measure(struct rung_trial *trial, uint32_t shape, struct rung_track *track,
+                    struct rung_shape_time *out)
+{
+    const struct rung_session *session = rung_trial_watch(trial, false);
+    bool clocked = (trial->ex->info.flags & RUNG_DEVICE_MEASURES) != 0, closing = false;
+    uint64_t start = rung_now_ns();
+    double limit = fmin(wall_s, trial->ex->time_s / 2);
+    for (uint32_t number = 0;; number++) {
+        double wall = (double)(rung_now_ns() - start) / 1e9;
+        struct rung_block block = {.shape = shape, .number = number, .track = track};
+        struct rung_timing timing;
+        struct rung_error err;
+        rung_block_size(&block);
+        if (number == 0) {
+            block.warmups = WARMUPS;
+            block.samples = clocked ? SAMPLES : SAMPLES_ONCE;
+        }
+        if (clocked) {
+            block.verify = number == 0 ? 1 : number == 1 ? 2 : closing;
+            block.budget_s = fmax(limit - wall, 0.1);
+        }
+        int32_t status = rung_block_run(trial, session, &block, &timing, &err);
+        if (!rung_block_good(trial, status, &timing, &err) ||
+            !read_block(trial, &timing, track, out))
+            return false;
+        if (!clocked || out->kind == RUNG_TIME_MODELLED)
+            return true;
+        wall = (double)(rung_now_ns() - start) / 1e9;
+        bool rising = wall < limit && catch_up(track, out);
+        bool done = !rising && track->n_turns > 1 && enough(track, wall, limit);
+        if (done && block.verify)
+            return true;
+        closing = done;
+    }
+}
+
 /* A measured time that physics excludes: the work was not done, whatever the outputs say. */
-static bool above_floor(struct rung_trial *trial, uint32_t shape, const struct shape_time *time)
+static bool above_floor(struct rung_trial *trial, uint32_t shape,
+                        const struct rung_shape_time *time)
 {
     const struct rung_task *task = trial->ex->task;
     if (time->kind != RUNG_TIME_MEASURED || time->time_ns >= time->floor_ns)
@@ -139,121 +128,52 @@ static bool above_floor(struct rung_trial *trial, uint32_t shape, const struct s
     return false;
 }
 
-static bool time_shape(struct rung_trial *trial, uint32_t shape, struct shape_time *out)
+/*
+ * After the whole budget half of the samples still lie far apart: no number would mean anything. A
+ * kernel that is hardly longer than its launch is no fault of its own then; the report tells it.
+ */
+static bool steady(struct rung_trial *trial, uint32_t shape, const struct rung_shape_time *time)
 {
     const struct rung_task *task = trial->ex->task;
-    struct rung_timing timing;
-    struct rung_error err;
+    const struct rung_track *t = time->track;
+    if (!t || !(trial->ex->info.flags & RUNG_DEVICE_MEASURES) || t->launch_bound ||
+        rung_track_spread(t) <= spread_max)
+        return true;
+    rung_trial_settlef(trial, "time.unstable",
+                       "the time at %s varies too much to be told: half of %u samples lie outside "
+                       "%.4g to %.4g us around %.4g us",
+                       rung_task_dims_text(trial->arena, task, task->bench[shape].dims), t->n,
+                       time->q1_ns / 1e3, time->q3_ns / 1e3, time->time_ns / 1e3);
+    return false;
+}
+
+static bool time_shape(struct rung_trial *trial, uint32_t shape, struct rung_shape_time *out)
+{
+    const struct rung_task *task = trial->ex->task;
     const char *text = rung_arena_printf(trial->arena, "time %u/%u", shape + 1, task->n_bench);
     rung_trial_enter(trial, RUNG_AT_TIME, "time", text, trial->ex->time_s);
     rung_trial_at(trial, rung_task_dims_text(trial->arena, task, task->bench[shape].dims));
-    int32_t status = call_timer(trial, shape, &timing, &err);
-    if (status != RUNG_OK) {
-        timer_failed(trial, status, &err);
-        return false;
-    }
-    if (!read_timing(trial, &timing, out) || !above_floor(trial, shape, out))
-        return false;
-    if (!trial->score) { /* the first shape's words stand for all */
-        trial->score = cJSON_CreateObject();
-        rung_json_add_cut(trial->score, "advice", timing.advice, RUNG_REPORT_TEXT);
-    }
-    return true;
-}
-
-/* ---- All shapes together ---- */
-
-static struct shape_time weighted(const struct rung_task *task, const struct shape_time *times)
-{
-    struct shape_time sum = times[0];
-    double total = rung_task_weight_sum(task), heaviest = 0;
-    bool floors = true;
-    sum.time_ns = sum.low_ns = sum.high_ns = sum.floor_ns = 0;
-    for (uint32_t i = 0; i < task->n_bench; i++) {
-        double part = task->bench[i].weight / total;
-        sum.time_ns += part * times[i].time_ns;
-        sum.low_ns += part * times[i].low_ns;
-        sum.high_ns += part * times[i].high_ns;
-        sum.floor_ns += part * times[i].floor_ns;
-        floors = floors && times[i].floor_ns > 0;
-        sum.tie_band = fmax(sum.tie_band, times[i].tie_band);
-        if (part * times[i].time_ns > heaviest) {
-            heaviest = part * times[i].time_ns;
-            sum.limiter = times[i].limiter;
-        }
-    }
-    if (!floors)
-        sum.floor_ns = 0;
-    return sum;
-}
-
-static void add_us(cJSON *object, const char *name, double ns)
-{
-    if (ns > 0)
-        rung_json_add_f64(object, name, ns / 1e3);
-    else
-        cJSON_AddNullToObject(object, name);
-}
-
-static void add_interval(cJSON *object, const struct shape_time *time)
-{
-    if (time->kind != RUNG_TIME_MEASURED) {
-        cJSON_AddNullToObject(object, "ci_us");
-        return;
-    }
-    const double ends[2] = {time->low_ns / 1e3, time->high_ns / 1e3};
-    cJSON_AddItemToObject(object, "ci_us", cJSON_CreateDoubleArray(ends, 2));
-}
-
-static void add_time(cJSON *object, const struct shape_time *time)
-{
-    rung_json_add_f64(object, "median_us", time->time_ns / 1e3);
-    add_interval(object, time);
-    add_us(object, "floor_us", time->floor_ns);
-}
-
-static cJSON *time_report(struct rung_trial *trial, const struct shape_time *sum,
-                          const struct shape_time *times)
-{
-    const struct rung_task *task = trial->ex->task;
-    bool modelled = sum->kind == RUNG_TIME_MODELLED;
-    cJSON *report = cJSON_CreateObject();
-    cJSON_AddStringToObject(report, "kind", modelled ? "modelled" : "measured");
-    add_time(report, sum);
-    rung_json_add_text(report, "device", rung_text_of(trial->ex->info.name));
-    if (modelled) {
-        rung_json_add_text(report, "gpu", rung_text_of(sum->gpu));
-        rung_json_add_text(report, "limiter", rung_text_of(sum->limiter));
-        rung_json_add_f64(report, "tie_band", sum->tie_band);
-    }
-    cJSON *shapes = cJSON_AddArrayToObject(report, "shapes");
-    for (uint32_t i = 0; i < task->n_bench; i++) {
-        cJSON *shape = cJSON_CreateObject();
-        const char *dims = rung_task_dims_text(trial->arena, task, task->bench[i].dims);
-        rung_json_add_text(shape, "dims", rung_text_of(dims));
-        rung_json_add_f64(shape, "weight", task->bench[i].weight);
-        add_time(shape, &times[i]);
-        cJSON_AddItemToArray(shapes, shape);
-    }
-    return report;
+    *out = (struct rung_shape_time){.gpu = "", .limiter = ""};
+    trial->tracks[shape] = rung_track_new(trial->arena);
+    return measure(trial, shape, trial->tracks[shape], out) && above_floor(trial, shape, out) &&
+           steady(trial, shape, out);
 }
 
 void rung_trial_time(struct rung_trial *trial)
 {
     const struct rung_task *task = trial->ex->task;
-    struct shape_time *times = RUNG_ARENA_NEW(trial->arena, struct shape_time, task->n_bench);
     if (!trial->ex->timer)
         return;
-    for (uint32_t i = 0; i < task->n_bench; i++)
-        if (!time_shape(trial, i, &times[i])) {
-            cJSON_Delete(trial->score);
-            trial->score = NULL;
+    trial->times = RUNG_ARENA_NEW(trial->arena, struct rung_shape_time, task->n_bench);
+    trial->tracks = RUNG_ARENA_NEW(trial->arena, struct rung_track *, task->n_bench);
+    for (uint32_t i = 0; i < task->n_bench; i++) {
+        if (!time_shape(trial, i, &trial->times[i]))
+            return;
+        if (trial->times[i].kind != trial->times[0].kind) {
+            rung_trial_settlef(trial, "internal",
+                               "the timer measured one shape and modelled another");
             return;
         }
-    struct shape_time sum = weighted(task, times);
-    rung_json_add_i64(trial->score, "kind", sum.kind);
-    rung_json_add_f64(trial->score, "time_ns", sum.time_ns);
-    rung_json_add_f64(trial->score, "tie_band", sum.tie_band);
-    rung_json_add_f64(trial->score, "floor_ns", sum.floor_ns);
-    trial->time = time_report(trial, &sum, times);
+    }
+    rung_times_publish(trial);
 }

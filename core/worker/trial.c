@@ -2,6 +2,7 @@
 #include "worker/trial.h"
 #include "base/io.h"
 #include "base/status.h"
+#include "worker/times.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,18 +41,29 @@ void rung_trial_enter(struct rung_trial *trial, uint32_t kind, const char *stage
                       double limit_s)
 {
     trial->stage.id = trial->id;
-    trial->stage.kind = kind;
+    trial->stage.kind = trial->guest ? RUNG_AT_GUEST : kind;
     trial->stage.limit_s = limit_s;
     snprintf(trial->stage.stage, sizeof trial->stage.stage, "%s", stage);
     snprintf(trial->stage.text, sizeof trial->stage.text, "%s", text);
-    trial->stage.where[0] = 0;
+    snprintf(trial->stage.where, sizeof trial->stage.where, "%s", trial->guest ? trial->guest : "");
     trial->deadline_ns = rung_now_ns() + (uint64_t)(limit_s * 1e9);
     announce(trial);
+}
+
+void rung_trial_enter_guest(struct rung_trial *trial, const char *name, const char *text,
+                            double limit_s)
+{
+    const char *own = trial->guest;
+    trial->guest = name;
+    rung_trial_enter(trial, RUNG_AT_GUEST, "turns", text, limit_s);
+    trial->guest = own;
 }
 
 void rung_trial_at(struct rung_trial *trial, const char *where)
 {
     uint64_t now = rung_now_ns();
+    if (trial->stage.kind == RUNG_AT_GUEST) /* its name stands there */
+        return;
     trial->stage.limit_s = now < trial->deadline_ns ? (double)(trial->deadline_ns - now) / 1e9 : 0;
     snprintf(trial->stage.where, sizeof trial->stage.where, "%s", where);
     announce(trial);
@@ -157,6 +169,7 @@ static bool open_session(struct rung_trial *trial)
         .plan = artifact->plan ? artifact->plan : trial->plan,
         .artifact = artifact,
         .point = trial->point,
+        .gpu = ex->gpu,
     };
     rung_trial_enter(trial, RUNG_AT_CHECK, "load", "load", ex->check_s);
     struct rung_call call = rung_trial_call(trial, &err);
@@ -199,6 +212,17 @@ static void use_session(struct rung_trial *trial)
         return;
     take_device(trial, true);
     rung_trial_time(trial);
+    if (trial->verdict == RUNG_ACCEPTED && !trial->sticky && trial->times &&
+        trial->stages & RUNG_STAGE_BASELINES)
+        rung_trial_race(trial);
+    if (trial->tracks)
+        rung_trial_store_samples(trial);
+}
+
+bool rung_trial_load(struct rung_trial *trial)
+{
+    return read_plan(trial) && choose_point(trial) && list_expressions(trial) &&
+           rung_trial_compile(trial) && open_session(trial);
 }
 
 static void judge(struct rung_trial *trial)
@@ -226,12 +250,9 @@ static void fill_rungs(struct rung_trial *trial)
                                                             "", rung_text_of(why), NULL));
 }
 
-void rung_trial_run(struct rung_trial *trial)
+static struct rung_result result_of(const struct rung_trial *trial)
 {
-    trial->message = rung_text_of("");
-    judge(trial);
-    fill_rungs(trial);
-    struct rung_result result = {
+    return (struct rung_result){
         .id = trial->id,
         .verdict = trial->verdict,
         .code = trial->code,
@@ -246,8 +267,40 @@ void rung_trial_run(struct rung_trial *trial)
         .compile = trial->expressions ? rung_trial_compile_report(trial) : NULL,
         .device = rung_executor_device(trial->ex),
         .stored = trial->stored,
+        .baselines = trial->baselines,
+        .turned = trial->turned,
     };
-    char *line = rung_result_line(&result);
+}
+
+static void send_result(struct rung_trial *trial, struct rung_result *result)
+{
+    char *line = rung_result_line(result);
     rung_executor_send_line(trial->ex, line);
     free(line);
+}
+
+void rung_trial_draft(struct rung_trial *trial)
+{
+    fill_rungs(trial);
+    struct rung_result result = result_of(trial);
+    cJSON **const shared[] = {&result.rungs,  &result.time,      &result.score,
+                              &result.stored, &result.baselines, &result.turned};
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        *shared[i] = cJSON_Duplicate(*shared[i], true);
+    result.draft = true;
+    send_result(trial, &result);
+}
+
+void rung_trial_run(struct rung_trial *trial)
+{
+    trial->message = rung_text_of("");
+    judge(trial);
+    fill_rungs(trial);
+    if (trial->verdict != RUNG_ACCEPTED) { /* what came of the way there is no time */
+        cJSON_Delete(trial->score);
+        cJSON_Delete(trial->time);
+        trial->score = trial->time = NULL;
+    }
+    struct rung_result result = result_of(trial);
+    send_result(trial, &result);
 }

@@ -19,11 +19,20 @@ struct rung_watch {
     bool announce; /* tell the supervisor of every run */
 };
 
+struct rung_shape_time;
+struct rung_track;
+struct rung_race;
+
 struct rung_trial {
     struct rung_executor *ex;
     struct rung_arena *arena;
     uint64_t id;
     const char *label;
+    /* NULL: the candidate's own trial. Else it only takes turns with another, under this name, and
+     * what becomes of it is not that other's verdict. */
+    const char *guest;
+    struct rung_trial *rival; /* a guest; NULL: none */
+    double delta;             /* 0: the set-up's */
     uint32_t stages, occasions;
     bool named;                       /* only rungs that name this device run */
     const char *asked_point;          /* NULL: the first allowed */
@@ -44,11 +53,15 @@ struct rung_trial {
     uint64_t deadline_ns;            /* of that stage */
     bool sticky;                     /* the device is lost to this process */
     uint32_t shared_bytes;           /* largest of a launch seen so far */
+    struct rung_track **tracks;      /* one a bench shape; NULL: not timed */
+    struct rung_shape_time *times;   /* the same */
+    struct rung_text advice;         /* of the timer; ptr NULL: not timed */
+    const struct rung_race *race;    /* NULL: nobody took turns */
     /* The result so far. */
     uint32_t verdict;
     char code[32];
     struct rung_text message;
-    cJSON *rungs, *time, *score, *stored;
+    cJSON *rungs, *time, *score, *stored, *baselines, *turned;
 };
 
 /* Carries out the whole job and sends its result; the trial's session and JSON are gone then. */
@@ -65,6 +78,13 @@ void rung_trial_settlef(struct rung_trial *trial, const char *code, const char *
 /* Announces a stage to the supervisor and sets the deadline. */
 void rung_trial_enter(struct rung_trial *trial, uint32_t kind, const char *stage, const char *text,
                       double limit_s);
+/* The same for what is not the candidate's doing: a guest's name, and what it does. */
+void rung_trial_enter_guest(struct rung_trial *trial, const char *name, const char *text,
+                            double limit_s);
+/* Reads the plan, compiles, opens a session: all that a kernel needs to run. false: settled. */
+bool rung_trial_load(struct rung_trial *trial);
+/* Tells the supervisor what the result is if a guest takes this process down. */
+void rung_trial_draft(struct rung_trial *trial);
 /* Announces where inside the stage the kernel runs. */
 void rung_trial_at(struct rung_trial *trial, const char *where);
 /* A call with the trial's arena and the stage's deadline. err is cleared. */
@@ -79,11 +99,15 @@ void rung_cache_clear(struct rung_executor *ex);
 /* resources.c */
 cJSON *rung_trial_compile_report(const struct rung_trial *trial);
 cJSON *rung_trial_resources(const struct rung_trial *trial);
-/* watch.c: the watched table of the trial's session. */
+/* watch.c: the watched table of the trial's session; and of another session, in *watch. */
 const struct rung_session *rung_trial_watch(struct rung_trial *trial, bool announce);
+const struct rung_session *rung_watch_init(struct rung_watch *watch, struct rung_trial *trial,
+                                           const struct rung_session *inner, bool announce);
 /* check.c: every rung. */
 void rung_trial_check(struct rung_trial *trial);
 /* timing.c */
 void rung_trial_time(struct rung_trial *trial);
+/* race.c: turns with the baselines and the rival; what came of it is in baselines and turned. */
+void rung_trial_race(struct rung_trial *trial);
 
 #endif

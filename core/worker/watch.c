@@ -25,11 +25,16 @@ static int32_t watched_run(const struct rung_session *table, struct rung_call *c
     return status;
 }
 
+const struct rung_session *rung_watch_init(struct rung_watch *watch, struct rung_trial *trial,
+                                           const struct rung_session *inner, bool announce)
+{
+    *watch =
+        (struct rung_watch){.table = *inner, .inner = inner, .trial = trial, .announce = announce};
+    watch->table.run = watched_run;
+    return &watch->table;
+}
+
 const struct rung_session *rung_trial_watch(struct rung_trial *trial, bool announce)
 {
-    const struct rung_session *inner = rung_session_table(trial->session);
-    trial->watch =
-        (struct rung_watch){.table = *inner, .inner = inner, .trial = trial, .announce = announce};
-    trial->watch.table.run = watched_run;
-    return &trial->watch.table;
+    return rung_watch_init(&trial->watch, trial, rung_session_table(trial->session), announce);
 }

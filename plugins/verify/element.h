@@ -4,18 +4,20 @@
 #ifndef VERIFY_ELEMENT_H
 #define VERIFY_ELEMENT_H
 
+#ifndef __CUDACC__
 #include <rung/tensor.h>
 
 #include <math.h>
 #include <string.h>
+#endif
 
 /* IEEE binary16. */
 static inline double verify_from_half(uint16_t h)
 {
     int exponent = (h >> 10) & 31, mantissa = h & 1023;
     double v = exponent == 31 ? (mantissa ? (double)NAN : (double)INFINITY)
-               : exponent     ? ldexp(1024 + mantissa, exponent - 25)
-                              : ldexp(mantissa, -24);
+               : exponent     ? ldexp((double)(1024 + mantissa), exponent - 25)
+                              : ldexp((double)mantissa, -24);
     return h & 0x8000 ? -v : v;
 }
 

@@ -15,13 +15,50 @@ static struct rung_work work;
 static double samples[64];
 static int ended;
 
+/* With `obeys`: as many samples as asked, each of `takes` ns, and what the options below say. */
+static struct {
+    int obeys, no_graphs, hot_blocks;
+    double takes;
+    uint64_t set_bytes;
+    int n_runs;
+    struct rung_run_request runs[8];
+} fake;
+
+static int32_t obey(struct rung_call *call, const struct rung_run_request *request)
+{
+    fake.runs[fake.n_runs++ % 8] = *request;
+    if (fake.no_graphs && request->batch > 1)
+        return rung_fail(call->error, RUNG_EUNSUPPORTED, "", "no graphs");
+    run.n_samples = request->repeats;
+    run.n_verified = request->verify;
+    run.set_bytes = fake.set_bytes;
+    for (int i = 0; i < 64; i++)
+        samples[i] = fake.takes + i;
+    run.after = (struct rung_device_condition){.struct_size = sizeof run.after,
+                                               .known = 1,
+                                               .sm_mhz = 1900,
+                                               .sm_mhz_max = 1980,
+                                               .throttle = RUNG_THROTTLE_POWER,
+                                               .celsius = 60,
+                                               .milliwatt = 650000,
+                                               .milliwatt_cap = 700000};
+    if (request->batch && fake.hot_blocks-- > 0) {
+        run.after.sm_mhz = 1200;
+        run.after.throttle = RUNG_THROTTLE_THERMAL;
+    }
+    return RUNG_OK;
+}
+
 static int32_t fake_run(const struct rung_session *s, struct rung_call *call,
                         const struct rung_run_request *request, struct rung_run **out)
 {
-    (void)s, (void)call;
+    (void)s;
     asked = *request;
-    *out = &run;
-    return RUNG_OK;
+    *out = NULL;
+    int32_t status = fake.obeys ? obey(call, request) : RUNG_OK;
+    if (status == RUNG_OK)
+        *out = &run;
+    return status;
 }
 
 static int32_t fake_work(const struct rung_session *s, struct rung_call *call, const int64_t *dims,
@@ -61,6 +98,7 @@ static int reset(void **state)
     for (int i = 0; i < 64; i++)
         samples[i] = i < 3 ? 9e9 : 1.2e6 + 1000 * i;
     ended = 0;
+    memset(&fake, 0, sizeof fake);
     return 0;
 }
 
@@ -105,6 +143,16 @@ static void timer_close(struct timer *t)
     rung_arena_free(t->arena);
 }
 
+static int32_t measure_by(struct timer *t, const struct rung_timing_recipe *recipe,
+                          struct rung_timing *out)
+{
+    int32_t status;
+    out->struct_size = sizeof *out;
+    RUNG_INVOKE(status, t->instance, struct rung_timer_ops, measure, &t->call, &session, recipe,
+                out);
+    return status;
+}
+
 static int32_t measure(struct timer *t, uint32_t warmups, uint32_t wanted, uint32_t cold,
                        struct rung_timing *out)
 {
@@ -114,12 +162,10 @@ static int32_t measure(struct timer *t, uint32_t warmups, uint32_t wanted, uint3
                                         .samples = wanted,
                                         .cold = cold,
                                         .dims = dims,
-                                        .seed = 3};
-    int32_t status;
-    out->struct_size = sizeof *out;
-    RUNG_INVOKE(status, t->instance, struct rung_timer_ops, measure, &t->call, &session, &recipe,
-                out);
-    return status;
+                                        .seed = 3,
+                                        .sets = 1,
+                                        .batch = 1};
+    return measure_by(t, &recipe, out);
 }
 
 static void samples_are_raw_and_without_warmups(void **state)
@@ -187,11 +233,188 @@ static void what_goes_wrong_is_a_fault(void **state)
     timer_close(&t);
 }
 
+/* ---- Choosing ---- */
+
+static struct rung_timing_recipe open_recipe(void)
+{
+    static const int64_t dims[1] = {7};
+    return (struct rung_timing_recipe){.struct_size = sizeof(struct rung_timing_recipe),
+                                       .warmups = 5,
+                                       .samples = 20,
+                                       .cold = 1,
+                                       .dims = dims,
+                                       .seed = 3,
+                                       .verify = 2};
+}
+
+static void a_short_plan_is_batched_and_the_choice_is_told(void **state)
+{
+    struct timer t;
+    struct rung_timing out;
+    struct rung_timing_recipe recipe = open_recipe();
+    (void)state;
+    timer_open(&t);
+    info.memory_bytes = UINT64_C(1) << 36;
+    fake.obeys = 1;
+    fake.takes = 10e3;
+    fake.set_bytes = 1 << 20;
+    assert_int_equal(measure_by(&t, &recipe, &out), RUNG_OK);
+    assert_int_equal(fake.n_runs, 4);
+    assert_int_equal(fake.runs[0].repeats, 5);  /* the estimate, */
+    assert_int_equal(fake.runs[2].repeats, 25); /* and what one costs */
+    assert_int_equal(fake.runs[0].flags, RUNG_RUN_TIMED | RUNG_RUN_COLD);
+    assert_int_equal(fake.runs[0].verify, 0);
+    assert_true(fake.runs[0].seed != fake.runs[3].seed && fake.runs[0].seed != fake.runs[1].seed);
+    assert_int_equal(out.measured.batch, 100); /* about a millisecond */
+    assert_int_equal(out.measured.sets, 100);
+    assert_int_equal(fake.runs[3].batch, 100);
+    assert_int_equal(fake.runs[3].sets, 100);
+    assert_int_equal(fake.runs[3].verify, 2);
+    assert_int_equal(fake.runs[3].repeats, 21); /* one replay is warm-up enough */
+    assert_int_equal(out.measured.n_samples, 20);
+    assert_int_equal(out.measured.cold, RUNG_COLD_ROTATE);
+    assert_int_equal(out.measured.n_verified, 2);
+    assert_int_equal(out.measured.after.celsius, 60);
+    assert_int_equal(out.measured.launch_bound, 0);
+    support_contains(out.advice.ptr, "mean of 100 executions");
+    support_contains(out.advice.ptr, "held at 1900 of 1980 MHz by: power cap");
+    recipe.sets = recipe.batch = 100; /* the next block of the same measurement */
+    recipe.cold = 0;
+    assert_int_equal(measure_by(&t, &recipe, &out), RUNG_OK);
+    assert_int_equal(fake.n_runs, 5);
+    assert_int_equal(fake.runs[4].flags, RUNG_RUN_TIMED);
+    assert_int_equal(out.measured.cold, RUNG_COLD_WARM);
+    timer_close(&t);
+}
+
+static void a_long_plan_is_launched_one_by_one(void **state)
+{
+    struct timer t;
+    struct rung_timing out;
+    struct rung_timing_recipe recipe = open_recipe();
+    (void)state;
+    timer_open(&t);
+    info.memory_bytes = UINT64_C(1) << 36;
+    fake.obeys = 1;
+    fake.takes = 250e3;
+    assert_int_equal(measure_by(&t, &recipe, &out), RUNG_OK);
+    assert_int_equal(out.measured.batch, 1);
+    assert_int_equal(out.measured.sets, 1);
+    assert_int_equal(out.measured.cold, RUNG_COLD_FLUSH);
+    assert_int_equal(fake.runs[1].repeats, 25);
+    timer_close(&t);
+}
+
+static void memory_and_missing_graphs_bound_the_batch(void **state)
+{
+    struct timer t;
+    struct rung_timing out;
+    struct rung_timing_recipe recipe = open_recipe();
+    (void)state;
+    timer_open(&t);
+    info.memory_bytes = UINT64_C(1) << 30;
+    fake.obeys = 1;
+    fake.takes = 10e3;
+    fake.set_bytes = 16 << 20;
+    assert_int_equal(measure_by(&t, &recipe, &out), RUNG_OK);
+    assert_int_equal(out.measured.batch, 16); /* a quarter of the memory */
+    fake.set_bytes = 100 << 20;
+    assert_int_equal(measure_by(&t, &recipe, &out), RUNG_OK);
+    assert_int_equal(out.measured.batch, 1);
+    fake.set_bytes = 1 << 10;
+    fake.takes = 100;
+    assert_int_equal(measure_by(&t, &recipe, &out), RUNG_OK);
+    assert_int_equal(out.measured.batch, 512);
+    fake.no_graphs = 1;
+    assert_int_equal(measure_by(&t, &recipe, &out), RUNG_OK);
+    assert_int_equal(out.measured.batch, 1);
+    assert_int_equal(out.measured.cold, RUNG_COLD_FLUSH);
+    assert_int_equal(out.measured.launch_bound, 1);
+    timer_close(&t);
+}
+
+static void a_hot_block_is_dropped_and_measured_once_more(void **state)
+{
+    struct timer t;
+    struct rung_timing out;
+    struct rung_timing_recipe recipe = open_recipe();
+    (void)state;
+    timer_open(&t);
+    fake.obeys = 1;
+    fake.takes = 250e3;
+    recipe.sets = recipe.batch = 1;
+    fake.hot_blocks = 1;
+    assert_int_equal(measure_by(&t, &recipe, &out), RUNG_OK);
+    assert_int_equal(fake.n_runs, 2);
+    assert_true(fake.runs[0].seed != fake.runs[1].seed);
+    assert_int_equal(out.measured.n_dropped, 20);
+    assert_int_equal(out.measured.n_samples, 20);
+    assert_int_equal(out.measured.after.sm_mhz, 1900);
+    fake.hot_blocks = 3; /* once more, and no further */
+    fake.n_runs = 0;
+    assert_int_equal(measure_by(&t, &recipe, &out), RUNG_OK);
+    assert_int_equal(fake.n_runs, 2);
+    support_contains(out.advice.ptr, "1200 of 1980 MHz by: heat");
+    timer_close(&t);
+}
+
+static void a_budget_leaves_fewer_samples(void **state)
+{
+    struct timer t;
+    struct rung_timing out;
+    struct rung_timing_recipe recipe = open_recipe();
+    (void)state;
+    timer_open(&t);
+    info.memory_bytes = UINT64_C(1) << 36;
+    fake.obeys = 1;
+    fake.takes = 250e3;
+    recipe.budget_s = 1e-12;
+    assert_int_equal(measure_by(&t, &recipe, &out), RUNG_OK);
+    assert_int_equal(out.measured.n_samples, 1);
+    recipe.budget_s = 3600;
+    assert_int_equal(measure_by(&t, &recipe, &out), RUNG_OK);
+    assert_int_equal(out.measured.n_samples, 20);
+    timer_close(&t);
+}
+
+static void a_gpu_without_description_is_known_by_its_driver(void **state)
+{
+    struct timer t;
+    struct rung_timing out;
+    struct rung_timing_recipe recipe = open_recipe();
+    (void)state;
+    info = (struct rung_device_info){.struct_size = sizeof info,
+                                     .name = "NVIDIA A100-SXM4-80GB",
+                                     .sm_count = 108,
+                                     .compute_major = 8,
+                                     .sm_khz = 1410000,
+                                     .memory_khz = 1593000,
+                                     .memory_bus_bits = 5120,
+                                     .l2_bytes = 40 << 20};
+    work.min_bytes = 2.039e9 + (40 << 20);
+    work.flops = 19.5e9;
+    timer_open(&t);
+    fake.obeys = 1;
+    fake.takes = 2e6;
+    recipe.sets = recipe.batch = 1;
+    assert_int_equal(measure_by(&t, &recipe, &out), RUNG_OK);
+    assert_true(fabs(out.physical_floor_ns / 1e6 - 1) < 0.01); /* 2.04 TB/s */
+    support_contains(out.advice.ptr, "GFLOP in that time are 9.75 TFLOP/s of 19.5");
+    support_contains(out.advice.ptr, "device memory bounds it");
+    timer_close(&t);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup(name, reset)
     const struct CMUnitTest tests[] = {T(samples_are_raw_and_without_warmups),
                                        T(another_gpu_has_no_known_floor),
-                                       T(what_goes_wrong_is_a_fault)};
+                                       T(what_goes_wrong_is_a_fault),
+                                       T(a_short_plan_is_batched_and_the_choice_is_told),
+                                       T(a_long_plan_is_launched_one_by_one),
+                                       T(memory_and_missing_graphs_bound_the_batch),
+                                       T(a_hot_block_is_dropped_and_measured_once_more),
+                                       T(a_budget_leaves_fewer_samples),
+                                       T(a_gpu_without_description_is_known_by_its_driver)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,14 +254,22 @@ __global__ void pool(const float *x, float *y, int n)
     def test_every_fault_is_told_at_once(self):
         lines = self.bad("""nme = "t";
 dims = { rows = -4; cols = { value = 6; multiple_of = 4; }; };
-tensors = ( { name = "x"; role = "inptu"; dtype = "f31"; shape = "rows, colz"; strides = "1, rows"; } );
+tensors = ( { name = "x"; role = "inptu"; dtype = "f31"; shape = "rows, colz"; strides = "1, rowz"; } );
 reference = { plugin = "ops"; };
 check = { precision = "fp33"; };
 bench = { flops = "2 * m"; weight = 1; };
 """, "did you mean 'name'?", "f.cfg:2: dim 'rows' is -4", "f.cfg:2: dim 'cols' is 6, but it must be a multiple of 4",
                          "it is one of input, output, inout, weight", "f64, f32, f16", "did you mean 'cols'?",
-                         "'strides' can't be given", "it is one of fp32, tf32", "bench has no setting 'weight'")
+                         "f.cfg:3: stride \"rowz\"", "it is one of fp32, tf32", "bench has no setting 'weight'")
         self.assertGreaterEqual(len(lines), 9)
+
+    def test_strides_are_checked_at_every_listed_shape(self):
+        x = ' shape = "rows, cols"'
+        self.good(self.put(GOOD_TASK.replace(x, x + '; strides = "cols + 3, 1"', 1)))
+        self.good(self.put(GOOD_TASK.replace(x, x + '; strides = "1, rows"', 1)))
+        self.fault((x, x + '; strides = "cols"'), "has 1 items, but shape has 2")
+        self.fault((x, x + '; strides = "cols - 1, 1"'), "it must be at least as many, or elements overlap")
+        self.fault((x, x + '; strides = "0, 1"'), "must lie between 1 and 2^40")
 
     def test_integers_that_libconfig_would_wrap_are_refused(self):
         self.fault(("rows = 64", "rows = 5000000000"), "f.cfg:2: the integer 5000000000 does not fit 32 bits")

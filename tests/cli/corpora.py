@@ -22,7 +22,8 @@ def header(path):
 
 
 def judge(rung, path, fields):
-    command = [rung, "eval", f"{ROOT}/config/tasks/{fields['task']}.cfg", str(path), "--device", "ptx", "--json"]
+    task = fields["task"] if "/" in fields["task"] else f"config/tasks/{fields['task']}"
+    command = [rung, "eval", f"{ROOT}/{task}.cfg", str(path), "--device", "ptx", "--json"]
     for assignment in fields["set"]:
         command += ["--set", assignment]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)

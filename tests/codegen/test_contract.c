@@ -51,6 +51,13 @@ static void the_task_is_in_it(void **state)
     text = contract_of(&fixed);
     support_contains(text.ptr, "specialising to them is allowed");
     support_contains(text.ptr, "Precision bf16");
+    struct rung_tensor_spec padded[2] = {harness_task()->tensors[0], harness_task()->tensors[1]};
+    padded[1].stride[0] = "cols + 3";
+    padded[1].stride[1] = "1";
+    fixed.tensors = padded;
+    text = contract_of(&fixed);
+    support_contains(text.ptr, "input, shape [rows, cols], row-major");
+    support_contains(text.ptr, "output, shape [rows, cols], strides [cols + 3, 1] elements");
 }
 
 /* The task that the contract's example is about. */

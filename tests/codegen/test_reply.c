@@ -35,13 +35,14 @@ static int teardown(void **state)
 /* What the conversation has besides the reply; none unless a test sets it. */
 static uint32_t reply_flags;
 static const struct rung_bundle *reply_parent, *reply_base;
+static const struct rung_task *reply_task; /* NULL: harness_task() */
 
 static struct rung_reply_result read_n(const char *reply, size_t n)
 {
     struct rung_reply_result r = {.struct_size = sizeof(r)};
     struct rung_reply_request req = {.struct_size = sizeof(req),
                                      .flags = reply_flags,
-                                     .task = harness_task(),
+                                     .task = reply_task ? reply_task : harness_task(),
                                      .reply = {reply, n},
                                      .parent = reply_parent,
                                      .base = reply_base};
@@ -385,6 +386,35 @@ static void host_code_becomes_a_plan(void **state)
     bad(HOST("scaled<<<read_config(), 64>>>(x, y, cols, 3.f);"), "plan.error", "read_config()");
 }
 
+/* A tensor's memory is what its strides say; host code that makes dense ones is no plan. */
+static void dense_host_code_is_refused_for_strides(void **state)
+{
+    static const char *const bodies[] = {"", "    x = x.contiguous();\n"};
+    struct rung_tensor_spec tensors[2] = {harness_task()->tensors[0], harness_task()->tensors[1]};
+    struct rung_task padded = *harness_task();
+    char text[2048];
+    (void)state;
+    padded.tensors = tensors;
+    reply_task = &padded;
+    for (int i = 0; i < 4; i++) {
+        snprintf(text, sizeof text,
+                 "```cpp\n" KERNEL "torch::Tensor forward(torch::Tensor x, double scale) {\n%s"
+                 "    auto y = torch::empty_like(x);\n"
+                 "    scaled<<<x.size(0), 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), "
+                 "x.size(1), scale);\n    return y;\n}\n```\n",
+                 bodies[i % 2]);
+        tensors[i / 2].stride[0] = "cols + 3";
+        tensors[i / 2].stride[1] = "1";
+        if (i == 0)
+            assert_string_equal(read_text(text).code, "");
+        else if (i == 1)
+            bad(text, "plan.error", "contiguous of a tensor with strides");
+        else
+            bad(text, "plan.error", i == 2 ? "`y` has strides" : "with strides");
+    }
+    reply_task = NULL;
+}
+
 static void wrong_plan_lines_are_told(void **state)
 {
     (void)state;
@@ -540,6 +570,7 @@ int main(void)
         cmocka_unit_test(plan_lines_alone_join_the_earlier_code),
         cmocka_unit_test(the_parents_plan_is_inherited),
         cmocka_unit_test(host_code_becomes_a_plan),
+        cmocka_unit_test(dense_host_code_is_refused_for_strides),
         cmocka_unit_test(wrong_plan_lines_are_told),
         cmocka_unit_test(sources_of_the_user),
         cmocka_unit_test(hostile_texts_end_soon),

@@ -116,6 +116,33 @@ static void every_key_is_read(void **state)
     assert_string_equal(p->file, "dir/p.cfg");
 }
 
+static void http_is_for_the_whole_process(void **state)
+{
+    (void)state;
+    const struct rung_pipeline *p = good("");
+    assert_int_equal(p->http.version, 0);
+    assert_null(p->http.proxy);
+    assert_null(p->http.ca);
+    p = good("http = { version = \"2\"; proxy = \"http://proxy.example:3128\"; ca = "
+             "\"/etc/passwd\"; };");
+    assert_int_equal(p->http.version, 2);
+    assert_string_equal(p->http.proxy, "http://proxy.example:3128");
+    assert_string_equal(p->http.ca, "/etc/passwd");
+    p = good("http = { version = \"1.1\"; proxy = \"\"; };");
+    assert_int_equal(p->http.version, 1);
+    assert_string_equal(p->http.proxy, "");
+}
+
+static void timing_has_defaults_and_takes_others(void **state)
+{
+    (void)state;
+    struct rung_timing_settings t = good("")->timing;
+    assert_true(t.delta == 0.01 && t.budget_s == 5 && t.rounds == 10 && t.processes == 3);
+    t = good("timing = { delta = 0.002; budget = \"500ms\"; rounds = 20; processes = 5; };")
+            ->timing;
+    assert_true(t.delta == 0.002 && t.budget_s == 0.5 && t.rounds == 20 && t.processes == 5);
+}
+
 static void keys_of_the_later_stages_are_read(void **state)
 {
     (void)state;
@@ -133,7 +160,8 @@ static void keys_of_the_later_stages_are_read(void **state)
         "examples = ( { plugin = \"catalog\"; }, { plugin = \"x\"; count = 5; } );\n");
     assert_true(p->llms[0].price.given);
     assert_true(p->llms[0].price.input == 3 && p->llms[0].price.output == 15);
-    assert_true(p->llms[0].price.cache_read == 0.3 && p->llms[0].price.cache_write == 3);
+    assert_true(p->llms[0].price.cache_read == 0.3 && p->llms[0].price.cache_write_5m == 3);
+    assert_true(p->llms[0].price.cache_write_1h == 3);
     assert_false(p->llms[1].price.given);
     assert_int_equal(p->rungs[0].when, RUNG_WHEN_ALWAYS);
     assert_null(p->rungs[0].on_devices);
@@ -217,6 +245,13 @@ static const struct {
     {"timing = { timer = \"\"; };", "'timer' is empty"},
     {"timing = { baselines = \"a\"; };", "'baselines' must be a list"},
     {"timing = { baselines = ( 5 ); };", "names of plugins"},
+    {"timing = { delta = 0.0; };", "delta"},
+    {"timing = { delta = 0.6; };", "delta"},
+    {"timing = { rounds = 5; };", "rounds"},
+    {"timing = { processes = 0; };", "processes"},
+    {"timing = { budget = \"0s\"; };", "'budget' must be longer than 0 s"},
+    {"timing = { budget = \"2h\"; };", "at most 3600 s"},
+    {"timing = { round = 12; };", "did you mean 'rounds'?"},
     {"timing = { baselines = ( \"\" ); };", "an empty text"},
     {"timing = { baselines = ( \"a\", \"a\" ); };", "two items named 'a'"},
     {"base = \"x.cfg\";", "'base' can stand in a file only"},
@@ -243,6 +278,16 @@ static const struct {
     {"budget = { usd = \"ten\"; };", "'usd' must be a finite number"},
     {"budget = { usd = -1; };", "between 0 and"},
     {"budget = { evals = 1; };", "budget has no setting 'evals'"},
+    {"http = 2;", "'http' must be a group"},
+    {"http = { version = \"3\"; };", "it is one of 1.1, 2"},
+    {"http = { version = 2; };", "'version' must be"},
+    {"http = { proxy = \"proxy.example:3128\"; };", "'proxy' is a URL such as"},
+    {"http = { proxy = \"ftp://proxy.example\"; };", "'proxy' is a URL such as"},
+    {"http = { proxy = \"http://\"; };", "'proxy' is a URL such as"},
+    {"http = { proxy = \"http://me:word@proxy.example\"; };", "environment variable https_proxy"},
+    {"http = { ca = \"\"; };", "'ca' is empty"},
+    {"http = { ca = \"/nonexistent/ca.pem\"; };", "'ca' can't be read"},
+    {"http = { verify = false; };", "http has no setting 'verify'"},
     {"budget = { evaluations = -1; };", "at least 0"},
     {"task = 5;", "'task' must be a string"},
     {"task = \"\";", "'task' is empty"},
@@ -331,6 +376,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_built_in_pipeline_stands, setup, teardown),
         cmocka_unit_test_setup_teardown(every_key_is_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(http_is_for_the_whole_process, setup, teardown),
+        cmocka_unit_test_setup_teardown(timing_has_defaults_and_takes_others, setup, teardown),
         cmocka_unit_test_setup_teardown(keys_of_the_later_stages_are_read, setup, teardown),
         cmocka_unit_test_setup_teardown(one_timer_can_be_chosen, setup, teardown),
         cmocka_unit_test_setup_teardown(every_fault_is_told, setup, teardown),

@@ -23,6 +23,8 @@ static void test_an_outcome_survives_the_journal(void **state)
                               .n_points = 12,
                               .time_kind = RUNG_TIME_MODELLED,
                               .time_ns = 1234.5678901234567,
+                              .low_ns = 1200.5,
+                              .high_ns = 1300.25,
                               .tie_band = 0.3,
                               .floor_ns = 7,
                               .advice = "memory-bound",
@@ -37,6 +39,7 @@ static void test_an_outcome_survives_the_journal(void **state)
     assert_string_equal(out.message, in.message);
     assert_string_equal(out.point, "TPB=128");
     assert_true(out.time_ns == in.time_ns);
+    assert_true(out.low_ns == in.low_ns && out.high_ns == in.high_ns);
     assert_int_equal(out.time_kind, RUNG_TIME_MODELLED);
     assert_int_equal(out.n_points, 12);
     free(line);

@@ -141,6 +141,43 @@ static void test_ties_are_symmetric_and_need_a_band(void **state)
     engine_state_free(&s);
 }
 
+static struct rung_outcome measured(double time_ns, double low_ns, double high_ns)
+{
+    return (struct rung_outcome){.verdict = RUNG_ACCEPTED,
+                                 .point = "",
+                                 .time_kind = RUNG_TIME_MEASURED,
+                                 .time_ns = time_ns,
+                                 .low_ns = low_ns,
+                                 .high_ns = high_ns};
+}
+
+static void test_measured_times_tie_where_intervals_overlap(void **state)
+{
+    (void)state;
+    static const struct {
+        double time, low, high;
+        bool tie;
+    } table[] = {{1005, 1004, 1006, true},  /* within 1 % */
+                 {1020, 1019, 1021, false}, /* neither */
+                 {1020, 1002, 1030, true},  /* the intervals overlap */
+                 {1020, 0, 0, false},       /* no interval is known */
+                 {1009, 0, 0, true}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct engine_state s = fresh();
+        struct engine_candidate *a = engine_candidate_add(&s), *b = engine_candidate_add(&s);
+        struct rung_outcome x = measured(1000, 998, 1003),
+                            y = measured(table[i].time, table[i].low, table[i].high),
+                            z = accepted(1000, "");
+        engine_candidate_judge(&s, a, &x, 1);
+        engine_candidate_judge(&s, b, &y, 2);
+        assert_true(engine_tie(a, b) == table[i].tie && engine_tie(b, a) == table[i].tie);
+        struct engine_candidate *c = engine_candidate_add(&s);
+        engine_candidate_judge(&s, c, &z, 3);
+        assert_false(engine_tie(a, c)); /* measured and modelled never mix */
+        engine_state_free(&s);
+    }
+}
+
 static void test_history_shows_what_was_judged(void **state)
 {
     (void)state;
@@ -188,6 +225,7 @@ int main(void)
         cmocka_unit_test(test_a_refused_best_point_gives_way_to_the_next),
         cmocka_unit_test(test_unsupported_is_not_rejected),
         cmocka_unit_test(test_ties_are_symmetric_and_need_a_band),
+        cmocka_unit_test(test_measured_times_tie_where_intervals_overlap),
         cmocka_unit_test(test_history_shows_what_was_judged),
         cmocka_unit_test(test_many_candidates_keep_their_numbers),
     };

@@ -47,6 +47,20 @@ static void check_step(const struct rung_resolved_step *step)
         __builtin_trap();
 }
 
+/* A map must not reach beyond its tensor, whatever its dims and strides. */
+static void check_map(const struct rung_resolved_map *m)
+{
+    unsigned __int128 end = m->offset + 4;
+    for (uint32_t i = 0; i < m->map.n_dims; i++) {
+        if (!m->map.dims[i])
+            return;
+        end += (unsigned __int128)(m->map.dims[i] - 1) * (i ? m->map.strides[i] : 4);
+    }
+    if (m->map.n_dims < 1 || m->map.n_dims > RUNG_TENSORMAP_DIMS ||
+        (m->target_kind == RUNG_ARG_TENSOR && end > (m->target_index ? 7 : 7000) * 4))
+        __builtin_trap();
+}
+
 static void use(struct rung_arena *arena, const struct rung_task *task,
                 const struct rung_plan *plan)
 {
@@ -62,6 +76,8 @@ static void use(struct rung_arena *arena, const struct rung_task *task,
         rung_plan_resolve(arena, plan, task, dims, &point, 132, &problem);
     for (uint32_t i = 0; r && i < r->n_steps; i++)
         check_step(&r->steps[i]);
+    for (uint32_t i = 0; r && i < r->n_maps; i++)
+        check_map(&r->maps[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -9,21 +9,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void become_server(int input, int output, const char *certificate, const char *key)
+static void become_server(int input, int output, const char *const *words)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(input, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
     for (int fd = 3; fd < 64; fd++)
         close(fd);
-    if (certificate)
-        execlp("python3", "python3", HTTP_SERVER, "--tls", certificate, key, (char *)NULL);
-    else
-        execlp("python3", "python3", HTTP_SERVER, (char *)NULL);
+    execvp("python3", (char *const *)words);
     _exit(127);
 }
 
-struct server server_start(const char *certificate, const char *key)
+static struct server start_python(const char *const *words)
 {
     struct server server;
     int in[2], out[2];
@@ -33,7 +30,7 @@ struct server server_start(const char *certificate, const char *key)
     server.pid = fork();
     assert_true(server.pid >= 0);
     if (server.pid == 0)
-        become_server(in[0], out[1], certificate, key);
+        become_server(in[0], out[1], words);
     close(in[0]);
     close(out[1]);
     server.input = in[1];
@@ -45,6 +42,31 @@ struct server server_start(const char *certificate, const char *key)
     server.port = (int)strtol(line, NULL, 10);
     assert_true(server.port > 0);
     return server;
+}
+
+struct server server_start(const char *certificate, const char *key)
+{
+    const char *const plain[] = {"python3", HTTP_SERVERS "/server.py", NULL};
+    const char *const tls[] = {"python3", HTTP_SERVERS "/server.py", "--tls", certificate, key,
+                               NULL};
+    return start_python(certificate ? tls : plain);
+}
+
+struct server server_start_h2(const char *certificate, const char *key)
+{
+    const char *const words[] = {"python3", HTTP_SERVERS "/h2_server.py", certificate, key, NULL};
+    return start_python(words);
+}
+
+bool server_certificate(const char *certificate, const char *key)
+{
+    char command[2048];
+    snprintf(command, sizeof command,
+             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
+             "-subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout %s -out %s "
+             ">/dev/null 2>&1",
+             key, certificate);
+    return system(command) == 0;
 }
 
 void server_stop(struct server *server)

@@ -9,6 +9,7 @@
 #include "plugin/instance.h"
 #include "support/support.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -21,7 +22,14 @@ struct server {
 
 /* Starts server.py; certificate and key are NULL for plain http. */
 struct server server_start(const char *certificate, const char *key);
+/* Starts h2_server.py, over TLS. */
+struct server server_start_h2(const char *certificate, const char *key);
 void server_stop(struct server *server);
+/*
+ * Writes a certificate for localhost, signed by itself, with its key, by the openssl command; false
+ * where that is missing.
+ */
+bool server_certificate(const char *certificate, const char *key);
 
 struct http_call {
     struct rung_arena *arena;

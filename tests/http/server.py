@@ -11,16 +11,31 @@ Listens on 127.0.0.1, prints its port and ends when its standard input closes. P
   /head_only/MS    the head, nothing for MS milliseconds, then the body
   /stall/MS        half of the body, nothing for MS milliseconds, then the rest
   /drop            closes without an answer
+  /garbage         an answer that is no HTTP
   /short           promises 100 bytes and sends 10
   /odd             interim replies, repeated, folded, empty and broken headers
   /many_headers    more headers than anybody needs
   /need/NAME/VALUE 200 when the request's header NAME is VALUE, else 401
   /reflect/NAME    the request's header NAME in a header and, byte for byte in chunks, in the body
+  /events/NAME     an event stream of those below, as it stands
+  /bytes/NAME      the same, byte by byte
+  /typed/TYPE      an event stream under another Content-Type; "none": without one
+  /gzip/FORCE      an event stream, gzipped where the request takes that, or when FORCE is 1; 2: named odd
+  /comments/N/MS   N comments, MS milliseconds apart, then an event
+  /wait/N/MS       an event, then N comments, MS milliseconds apart, then an event
+  /huge/N          an event with N bytes of data
+  /cut             an event and a half, then the connection is closed
+  /flood/N         N events of 1000 bytes as fast as they are taken; prints how many went out
+  /tokens/N/MS     N events, MS milliseconds apart
+  /port            the client's port
+  /once            answers, promises to keep the connection, and closes it when a request comes on it
   /count           how many requests it has seen, this one included
 As a proxy it answers CONNECT with 403, its headers in the body.
 """
+import gzip
 import http.server
 import os
+import socket
 import ssl
 import sys
 import threading
@@ -30,6 +45,7 @@ import urllib.parse
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     seen = 0
     lock = threading.Lock()
 
@@ -40,9 +56,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in headers:
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
+        if status != 204:
+            self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if self.command != "HEAD":
+        if self.command != "HEAD" and status != 204:
             self.wfile.write(body)
 
     def chunk(self, piece):
@@ -122,6 +139,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def path_drop(self, *args):
         self.close_connection = True
 
+    def path_garbage(self):
+        self.wfile.write(b"what do you mean?\n")
+        self.close_connection = True
+
     def path_short(self):
         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n0123456789")
         self.close_connection = True
@@ -145,13 +166,106 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.chunk(bytes([byte]))
         self.chunk(b"")
 
+    # ---- event streams ----
+
+    STREAMS = {
+        "plain": b"data: one\n\nevent: two\ndata: 2a\ndata: 2b\n\ndata: [DONE]\n\n",
+        "utf8": "data: h\u00e4 \u4e2d \U0001f600\n\n".encode(),
+        "crlf": b"\xef\xbb\xbf: hello\r\ndata: one\r\n\r\ndata: two\r\n\r\ndata: thr",
+        "error": b'data: one\n\nevent: error\ndata: {"error":{"type":"overloaded"}}\n\n',
+        "late_json": b'{"error":{"message":"no stream for you"}}',
+    }
+
+    def begin_events(self):
+        self.begin_chunks([("Content-Type", "Text/Event-Stream; charset=utf-8")])
+
+    def path_events(self, name):
+        self.begin_events()
+        self.chunk(self.STREAMS[name])
+        self.chunk(b"")
+
+    def path_bytes(self, name):
+        self.begin_events()
+        for byte in self.STREAMS[name]:
+            self.chunk(bytes([byte]))
+        self.chunk(b"")
+
+    def path_typed(self, kind):
+        self.reply(200, self.STREAMS["plain"], [] if kind == "none" else [("Content-Type", kind)])
+
+    def path_gzip(self, force):
+        body, headers = self.STREAMS["plain"], [("Content-Type", "text/event-stream")]
+        if force == "1" or "gzip" in self.headers.get("Accept-Encoding", ""):
+            body = gzip.compress(body)
+            headers.append(("Content-Encoding", "gzip"))
+        elif force == "2":
+            headers.append(("Content-Encoding", "odd"))
+        self.reply(200, body, headers)
+
+    def path_comments(self, n, ms):
+        self.begin_events()
+        for _ in range(int(n)):
+            self.chunk(b": wait\n\n")
+            time.sleep(int(ms) / 1000)
+        self.chunk(b"data: at last\n\n")
+        self.chunk(b"")
+
+    def path_wait(self, n, ms):
+        self.begin_events()
+        self.chunk(b"data: first\n\n")
+        for _ in range(int(n)):
+            self.chunk(b": wait\n\n")
+            time.sleep(int(ms) / 1000)
+        self.chunk(b"data: second\n\n")
+        self.chunk(b"")
+
+    def path_huge(self, n):
+        self.begin_events()
+        self.chunk(b"data: " + b"x" * int(n) + b"\n\n")
+        self.chunk(b"")
+
+    def path_cut(self):
+        self.begin_events()
+        self.chunk(b"data: whole\n\ndata: ha")
+        self.close_connection = True
+
+    def path_flood(self, n):
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+        self.begin_events()
+        sent = 0
+        try:
+            for sent in range(int(n)):
+                self.chunk(b"data: " + b"x" * 1000 + b"\n\n")
+            self.chunk(b"")
+        finally:
+            print(f"flood {sent + 1}", flush=True)
+
+    def path_tokens(self, n, ms):
+        self.begin_events()
+        for i in range(int(n)):
+            self.chunk(b"data: token %d\n\n" % i)
+            time.sleep(int(ms) / 1000)
+        self.chunk(b"")
+
+    # ---- connections ----
+
+    def path_port(self):
+        self.reply(200, str(self.client_address[1]).encode())
+
+    def path_once(self):
+        self.reply(200, b"once")
+        self.rfile.read(1)
+        with Handler.lock:
+            Handler.seen += 1
+        self.close_connection = True
+
     def path_count(self):
         self.reply(200, str(Handler.seen).encode())
 
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 64
+    request_queue_size = 1024
 
     def handle_error(self, request, client_address):
         pass  # clients that leave early are what half of the tests are about

@@ -1,9 +1,12 @@
-/* Calls from eight threads at once, the first of which opens the library. */
+/* Calls from eight threads at once, the first of which opens the library; and the process's end. */
+#include "base/io.h"
 #include "harness.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { THREADS = 8, CALLS = 12 };
 
@@ -68,8 +71,42 @@ static void calls_do_not_mix(void **state)
     }
 }
 
+static void *wait_long(void *unused)
+{
+    struct http_call c;
+    (void)unused;
+    http_begin(&c, &server, "/slow/20000");
+    http_try(&c);
+    http_end(&c);
+    return NULL;
+}
+
+static void end_amid_a_transfer(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_long, NULL) == 0 && pthread_detach(thread) == 0)
+        usleep(300 * 1000);
+    exit(0);
+}
+
+/* Before this process has a thread for its own transfers, which a child would not have. */
+static void the_process_can_end_at_any_time(void **state)
+{
+    (void)state;
+    int status;
+    uint64_t begin_ns = rung_now_ns();
+    pid_t child = fork();
+    if (child == 0)
+        end_amid_a_transfer();
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_true(rung_now_ns() - begin_ns < 5000 * 1000000ull);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(calls_do_not_mix)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_process_can_end_at_any_time),
+                                       cmocka_unit_test(calls_do_not_mix)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -7,18 +7,6 @@
 
 static char *folder, *certificate, *key;
 
-/* A certificate for localhost by the openssl command; the tests are skipped where it is missing. */
-static bool make_certificate(void)
-{
-    char command[2048];
-    snprintf(command, sizeof command,
-             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
-             "-subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout %s -out %s "
-             ">/dev/null 2>&1",
-             key, certificate);
-    return system(command) == 0;
-}
-
 static int32_t get(struct http_call *c, const char *host, int port)
 {
     char url[128];
@@ -67,7 +55,7 @@ int main(void)
     certificate = support_path(folder, "cert.pem");
     key = support_path(folder, "key.pem");
     int result = 77;
-    if (make_certificate())
+    if (server_certificate(certificate, key)) /* else skipped */
         result = cmocka_run_group_tests(tests, NULL, NULL);
     support_remove(folder);
     free(certificate);

@@ -71,9 +71,8 @@ int32_t model_send(struct model *model, const struct rung_llm_request *request)
     int32_t status = RUNG_EINTERNAL;
     model->error = clean();
     RUNG_INVOKE(status, model->instance, struct rung_llm_ops, complete, &call, request, &response);
-    if (status == RUNG_OK)
-        model->response = response;
-    else
+    model->response = response;
+    if (status != RUNG_OK)
         assert_true(model->error.message[0] != 0);
     return status;
 }
@@ -97,6 +96,12 @@ int32_t model_ask(struct model *model, const char *role, const char *key, uint64
 
 const char *model_text(const struct model *model)
 {
-    assert_int_equal(model->response.n_parts, 1);
-    return model->response.parts[0].text.ptr;
+    const struct rung_part *found = NULL;
+    for (uint32_t i = 0; i < model->response.n_parts; ++i)
+        if (model->response.parts[i].kind == RUNG_PART_TEXT) {
+            assert_null(found);
+            found = &model->response.parts[i];
+        }
+    assert_non_null(found);
+    return found->text.ptr;
 }

@@ -18,7 +18,7 @@ struct model {
     struct rung_cancel *cancel;
     uint64_t deadline_ns;              /* 0: none */
     struct rung_error error;           /* of the last call */
-    struct rung_llm_response response; /* of the last call that was RUNG_OK */
+    struct rung_llm_response response; /* of the last call, whatever its status */
 };
 
 /* Opens and starts plugin `name` with options as JSON. The status of what failed first, else
@@ -37,7 +37,7 @@ int32_t model_ask(struct model *model, const char *role, const char *key, uint64
                   const char *user);
 /* The same with any messages. */
 int32_t model_send(struct model *model, const struct rung_llm_request *request);
-/* The text of the last reply. */
+/* The text of the last reply, which has one text part. */
 const char *model_text(const struct model *model);
 
 #endif

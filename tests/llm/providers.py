@@ -50,10 +50,59 @@ def gemini(text):
                               "thoughtsTokenCount": 80}}
 
 
+def responses(text):
+    return {"id": "r-1", "object": "response", "status": "completed", "model": "mock-1", "error": None, "output": [
+        {"type": "reasoning", "id": "rs-1", "summary": []},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}], "usage": {
+            "input_tokens": 1000, "input_tokens_details": {"cached_tokens": 300}, "output_tokens": 200,
+            "output_tokens_details": {"reasoning_tokens": 80}}}
+
+
+# ---- The same as streams ----
+
+def pieces(text):
+    return [text[i:i + 97] for i in range(0, len(text), 97)]
+
+
+def openai_stream(text):
+    whole = openai(text)
+    for piece in pieces("<think>hm</think>" + text):
+        yield {"id": "c-1", "model": "mock-1", "choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]}
+    yield {"id": "c-1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    yield {"id": "c-1", "choices": [], "usage": whole["usage"]}
+    yield "[DONE]"
+
+
+def anthropic_stream(text):
+    whole = anthropic(text)
+    yield {"type": "message_start", "message": {"id": "m-1", "model": "mock-1", "usage": whole["usage"] | {"output_tokens": 1}}}
+    yield {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    for piece in pieces(text):
+        yield {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}}
+    yield {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": whole["usage"]}
+    yield {"type": "message_stop"}
+
+
+def gemini_stream(text):
+    whole = gemini(text)
+    for piece in pieces(text):
+        yield {"candidates": [{"content": {"role": "model", "parts": [{"text": piece}]}}]}
+    yield whole | {"candidates": [{"content": {"role": "model", "parts": []}, "finishReason": "STOP"}]}
+
+
+def responses_stream(text):
+    for piece in pieces(text):
+        yield {"type": "response.output_text.delta", "output_index": 1, "delta": piece}
+    yield {"type": "response.completed", "response": responses(text)}
+
+
+GEMINI = "/v1beta/models/mock-1:"
 DIALECTS = {
-    "openai": (openai, "/v1/chat/completions", "authorization", "Bearer " + KEY, "messages"),
-    "anthropic": (anthropic, "/v1/messages", "x-api-key", KEY, "messages"),
-    "gemini": (gemini, "/v1beta/models/mock-1:generateContent", "x-goog-api-key", KEY, "contents"),
+    "openai": (openai, openai_stream, "/v1/chat/completions", "authorization", "Bearer " + KEY, "messages"),
+    "openai_responses": (responses, responses_stream, "/v1/responses", "authorization", "Bearer " + KEY, "input"),
+    "anthropic": (anthropic, anthropic_stream, "/v1/messages", "x-api-key", KEY, "messages"),
+    "bedrock": (anthropic, None, "/model/mock-1/invoke", "authorization", "Bearer " + KEY, "messages"),
+    "gemini": (gemini, gemini_stream, GEMINI + "streamGenerateContent?alt=sse", "x-goog-api-key", KEY, "contents"),
 }
 
 
@@ -72,15 +121,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    def answer_events(self, events):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for event in events:
+            line = b"data: " + (event if isinstance(event, str) else json.dumps(event)).encode() + b"\n\n"
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+        self.wfile.write(b"0\r\n\r\n")
+
     def do_POST(self):
-        reply, path, header, value, talk = DIALECTS[self.server.dialect]
+        reply, stream, path, header, value, talk = DIALECTS[self.server.dialect]
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         problems = self.server.problems
         if self.path != path:
             problems.append(f"path {self.path}")
         if self.headers.get(header) != (value if self.server.keyed else None):
             problems.append(f"header {header} is {self.headers.get(header)}")
-        if not body.get(talk) or body.get("stream"):
+        if not body.get(talk) or bool(body.get("stream")) != (stream is not None and talk != "contents"):
             problems.append(f"body {list(body)}")
         self.server.seen += 1
         fault = self.server.faults.pop(0) if self.server.faults else None
@@ -95,6 +154,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(502, b"<html>a proxy \xff of somebody's</html>", [("retry-after", "0")])
         elif fault == "key":
             self.answer(401, {"error": {"message": f"{value} is no key of ours"}})
+        elif stream:
+            self.answer_events(stream(REPLY))
         else:
             self.answer(200, reply(REPLY))
 

@@ -226,6 +226,10 @@ static void tasks_that_it_lacks_are_refused(void **state)
          "further arguments"},
         {"y = relu(z)", "x: input f32 [n]\ny: output f32 [n]", "the name z"},
         {"y = relu(x)", "x: input f32 [n`; evil]\ny: output f32 [n]", "shape"},
+        {"y = relu(x)",
+         "x: input f32 [m, n], strides [n + 3, 1] elements (never write between them), 256-byte "
+         "aligned\ny: output f32 [m, n]",
+         "only of dense tensors; x has strides"},
         {"y = relu(x)", "x: input f32 [n], row-major, 4-byte aligned\ny: output f32 [n]",
          "aligned"},
         {"y = maximum(x)", "x: input f32 [n]\ny: output f32 [n]", "all its arguments"},

@@ -25,6 +25,9 @@ static const struct rung_dim dims[] = {
     {.struct_size = sizeof *dims, .name = "cols", .value = 9, .min = 1, .max = INT64_MAX},
 };
 
+/* Of x, in the tasks from here on; NULL: dense. */
+static const char *row_stride;
+
 /* Examples for a task of one input and one output of rows by cols. */
 static uint32_t examples(const char *graph, uint32_t dtype, uint32_t max,
                          const struct rung_example **out)
@@ -40,6 +43,8 @@ static uint32_t examples(const char *graph, uint32_t dtype, uint32_t max,
         tensors[i].shape[1] = "cols";
         tensors[i].alignment = 256;
     }
+    tensors[0].stride[0] = row_stride;
+    tensors[0].stride[1] = row_stride ? "1" : NULL;
     const struct rung_task task = {.struct_size = sizeof task,
                                    .n_dims = 2,
                                    .n_tensors = 2,
@@ -88,6 +93,10 @@ static void a_like_task_gets_the_nearest_operator(void **state)
     support_contains(list[0].source.ptr, "softmax_naive");
     support_contains(list[0].source.ptr, "args=(x, y, rows, cols)");
     assert_true(examples("p = softmax(logits, axis=1)", RUNG_F64, 1, &list) == 1);
+    assert_int_equal(list[0].same_task, 0);
+    row_stride = "cols + 3"; /* all its kernels are of dense tensors */
+    assert_true(examples("p = softmax(logits, axis=1)", RUNG_F32, 1, &list) == 1);
+    row_stride = NULL;
     assert_int_equal(list[0].same_task, 0);
 }
 

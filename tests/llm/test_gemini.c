@@ -94,7 +94,7 @@ static void a_conversation_is_sent_as_it_is(void **state)
                                              .max_output_tokens = 77,
                                              .effort = 1,
                                              .temperature = 0};
-    open_with(&model, "");
+    open_with(&model, ",\"stream\":false");
     wire_answer(200, NULL, CANDIDATE("a", "STOP"));
     assert_int_equal(model_send(&model, &request), RUNG_OK);
     assert_string_equal(wire_url(), "https://generativelanguage.googleapis.com/v1beta/models/"
@@ -113,7 +113,7 @@ static void settings_reach_the_request(void **state)
 {
     (void)state;
     struct model model;
-    open_with(&model, ",\"url\":\"http://127.0.0.1:9\",\"effort\":\"minimal\","
+    open_with(&model, ",\"url\":\"http://127.0.0.1:9\",\"stream\":false,\"effort\":\"minimal\","
                       "\"body\":[\"generationConfig.topP=0.5\"]");
     assert_int_equal(wire_ask(&model, CANDIDATE("a", "STOP")), RUNG_OK);
     assert_string_equal(wire_url(),
@@ -134,7 +134,7 @@ static void a_model_name_leads_nowhere_else(void **state)
     assert_int_equal(wire_open(&model, "gemini", "{\"model\":\"models/../x?y#z 1.5\"}"), RUNG_OK);
     assert_int_equal(wire_ask(&model, CANDIDATE("a", "STOP")), RUNG_OK);
     assert_string_equal(wire_url(), "https://generativelanguage.googleapis.com/v1beta/models/"
-                                    "%2E.%2Fx%3Fy%23z%201.5:generateContent");
+                                    "%2E.%2Fx%3Fy%23z%201.5:streamGenerateContent?alt=sse");
     model_close(&model);
 }
 

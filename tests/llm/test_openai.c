@@ -171,7 +171,7 @@ static void a_server_that_fails_midway_is_tried_again(void **state)
     open_plain(&model);
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; ++i) {
         assert_int_equal(wire_ask(&model, bodies[i]), RUNG_EUNAVAILABLE);
-        assert_string_equal(model.error.symbol, "llm.server");
+        assert_string_equal(model.error.symbol, "llm.overloaded");
         if (strstr(bodies[i], "upstream"))
             support_contains(model.error.message, "upstream died");
     }
@@ -232,9 +232,13 @@ static void a_conversation_is_sent_as_it_is(void **state)
                                              .effort = 3,
                                              .max_output_tokens = 500,
                                              .temperature = 0.25};
-    open_plain(&model);
+    assert_int_equal(
+        wire_open(&model, "openai",
+                  "{\"model\":\"m-1\",\"key\":\"env:RUNG_TEST_KEY\",\"stream\":false}"),
+        RUNG_OK);
     wire_answer(200, NULL, fine);
     assert_int_equal(model_send(&model, &request), RUNG_OK);
+    assert_false(wire_asked_for_events());
     assert_string_equal(wire_url(), "https://api.openai.com/v1/chat/completions");
     assert_string_equal(wire_header("authorization"), "authorization: Bearer {env:RUNG_TEST_KEY}");
     assert_string_equal(wire_header("content-type"), "content-type: application/json");
@@ -256,7 +260,8 @@ static void nothing_is_sent_that_was_not_asked_for(void **state)
     (void)state;
     struct model model;
     assert_int_equal(
-        wire_open(&model, "openai", "{\"model\":\"m\",\"url\":\"http://127.0.0.1:8080\"}"),
+        wire_open(&model, "openai",
+                  "{\"model\":\"m\",\"url\":\"http://127.0.0.1:8080\",\"stream\":false}"),
         RUNG_OK);
     assert_int_equal(wire_ask(&model, fine), RUNG_OK);
     assert_string_equal(wire_url(), "http://127.0.0.1:8080/v1/chat/completions");
@@ -416,12 +421,20 @@ static void what_it_cannot_send_is_refused(void **state)
                                        .n_tools = 1,
                                        .temperature = -1};
     open_plain(&model);
-    assert_int_equal(model_send(&model, &request), RUNG_EUNSUPPORTED);
-    support_contains(model.error.message, "tools");
+    assert_int_equal(model_send(&model, &request), RUNG_EINVAL);
+    support_contains(model.error.message, "tool 0 needs a name");
     request.n_tools = 0;
     one.kind = RUNG_PART_TOOL_RESULT;
-    assert_int_equal(model_send(&model, &request), RUNG_EUNSUPPORTED);
+    assert_int_equal(model_send(&model, &request), RUNG_EINVAL);
+    support_contains(model.error.message, "without id or name");
+    one.kind = 9;
+    assert_int_equal(model_send(&model, &request), RUNG_EINVAL);
     one.kind = RUNG_PART_TEXT;
+    request.schema = (struct rung_text){"[1]", 3};
+    request.schema_name = "ideas";
+    assert_int_equal(model_send(&model, &request), RUNG_EINVAL);
+    support_contains(model.error.message, "must be a JSON object");
+    request.schema.len = 0;
     one.text.len = 0;
     assert_int_equal(model_send(&model, &request), RUNG_EINVAL);
     assert_int_equal(wire_sent_count(), 0);

@@ -1,11 +1,12 @@
-/* Everything that servers do wrong, the same way for all three providers' plugins. */
+/* Everything that servers do wrong, the same way for all providers' plugins. */
 #include "wire.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-static const char *const plugins[] = {"openai", "anthropic", "gemini"};
+static const char *const plugins[] = {"openai", "openai_responses", "anthropic", "bedrock",
+                                      "gemini"};
 
 enum { N_PLUGINS = sizeof plugins / sizeof *plugins };
 
@@ -56,25 +57,25 @@ static void every_status_means_something(void **state)
          "llm.model", "model 'm-1' is not known there"},
         {400, NULL, "{\"error\":{\"message\":\"bad top_p\"}}", RUNG_ECONFIG, "llm.request",
          "HTTP 400: bad top_p"},
-        {402, NULL, "{\"error\":{\"message\":\"Insufficient Balance\"}}", RUNG_ECONFIG, "llm.quota",
+        {402, NULL, "{\"error\":{\"message\":\"Insufficient Balance\"}}", RUNG_EBUDGET, "llm.quota",
          "credit is used up"},
         {400, NULL,
          "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Your "
          "credit "
          "balance is too low\"}}",
-         RUNG_ECONFIG, "llm.quota", "Your credit balance"},
-        {408, NULL, "", RUNG_EUNAVAILABLE, "llm.server", "HTTP 408: no message"},
-        {409, NULL, "{}", RUNG_EUNAVAILABLE, "llm.server", "HTTP 409"},
-        {500, NULL, "{\"error\":null}", RUNG_EUNAVAILABLE, "llm.server", "HTTP 500"},
+         RUNG_EBUDGET, "llm.quota", "Your credit balance"},
+        {408, NULL, "", RUNG_EUNAVAILABLE, "llm.overloaded", "HTTP 408: no message"},
+        {409, NULL, "{}", RUNG_EUNAVAILABLE, "llm.overloaded", "HTTP 409"},
+        {500, NULL, "{\"error\":null}", RUNG_EUNAVAILABLE, "llm.overloaded", "HTTP 500"},
         {503, NULL, "{\"error\":{\"message\":\"Loading model\",\"code\":503}}", RUNG_EUNAVAILABLE,
-         "llm.server", "Loading model"},
-        {500, "x-should-retry: false\n", "{\"error\":\"broken\"}", RUNG_EUNSUPPORTED,
-         "llm.no_retry", "broken"},
-        {429, "x-should-retry: false\n", "{\"error\":\"never\"}", RUNG_EUNSUPPORTED, "llm.no_retry",
+         "llm.overloaded", "Loading model"},
+        {500, "x-should-retry: false\n", "{\"error\":\"broken\"}", RUNG_ECONFIG, "llm.request",
+         "broken"},
+        {429, "x-should-retry: false\n", "{\"error\":\"never\"}", RUNG_ECONFIG, "llm.request",
          "never"},
-        {400, "x-should-retry: true\n", "{\"error\":\"later\"}", RUNG_EUNAVAILABLE, "llm.server",
-         "later"},
-        {302, "location: https://elsewhere/\n", "", RUNG_ECONFIG, "llm.redirect",
+        {400, "x-should-retry: true\n", "{\"error\":\"later\"}", RUNG_EUNAVAILABLE,
+         "llm.overloaded", "later"},
+        {302, "location: https://elsewhere/\n", "", RUNG_ECONFIG, "llm.request",
          "'https://elsewhere/'"},
     };
     (void)state;
@@ -84,20 +85,20 @@ static void every_status_means_something(void **state)
 static void every_form_of_error_body_is_read(void **state)
 {
     static const struct fault faults[] = {
-        {500, NULL, "{\"error\":\"only a text\"}", RUNG_EUNAVAILABLE, "llm.server",
+        {500, NULL, "{\"error\":\"only a text\"}", RUNG_EUNAVAILABLE, "llm.overloaded",
          "HTTP 500: only a text"},
-        {500, NULL, "{\"detail\":\"from FastAPI\"}", RUNG_EUNAVAILABLE, "llm.server",
+        {500, NULL, "{\"detail\":\"from FastAPI\"}", RUNG_EUNAVAILABLE, "llm.overloaded",
          "from FastAPI"},
         {422, NULL, "{\"detail\":[{\"loc\":[\"body\"],\"msg\":\"wrong\"}]}", RUNG_ECONFIG,
          "llm.request", "\"msg\":\"wrong\""},
-        {500, NULL, "{\"message\":\"flat\"}", RUNG_EUNAVAILABLE, "llm.server", "flat"},
+        {500, NULL, "{\"message\":\"flat\"}", RUNG_EUNAVAILABLE, "llm.overloaded", "flat"},
         {502, NULL, "<html>\r\n<head><title>502 Bad\x1b[31m \xc2\x9b\x7fGateway</title></head>\xff",
-         RUNG_EUNAVAILABLE, "llm.server", "<html> <head><title>502 Bad [31m Gateway</title>"},
-        {500, NULL, "{\"error\":{\"message\":{\"a\":1}}}", RUNG_EUNAVAILABLE, "llm.server",
+         RUNG_EUNAVAILABLE, "llm.overloaded", "<html> <head><title>502 Bad [31m Gateway</title>"},
+        {500, NULL, "{\"error\":{\"message\":{\"a\":1}}}", RUNG_EUNAVAILABLE, "llm.overloaded",
          "{\"a\":1}"},
-        {500, NULL, "{\"error\":[1,2]}", RUNG_EUNAVAILABLE, "llm.server", "[1,2]"},
-        {500, NULL, "[]", RUNG_EUNAVAILABLE, "llm.server", "[]"},
-        {500, NULL, "{\"error\":", RUNG_EUNAVAILABLE, "llm.server", "{\"error\":"},
+        {500, NULL, "{\"error\":[1,2]}", RUNG_EUNAVAILABLE, "llm.overloaded", "[1,2]"},
+        {500, NULL, "[]", RUNG_EUNAVAILABLE, "llm.overloaded", "[]"},
+        {500, NULL, "{\"error\":", RUNG_EUNAVAILABLE, "llm.overloaded", "{\"error\":"},
     };
     (void)state;
     check(faults, sizeof faults / sizeof *faults);
@@ -108,12 +109,12 @@ static void an_error_inside_a_good_status_is_one(void **state)
     static const struct fault faults[] = {
         {200, NULL,
          "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"}}",
-         RUNG_EUNAVAILABLE, "llm.server", "HTTP 529"},
+         RUNG_EUNAVAILABLE, "llm.overloaded", "HTTP 529"},
         {200, NULL, "{\"error\":{\"code\":429,\"message\":\"slow down\"}}", RUNG_ERATELIMIT,
-         "llm.rate_limit", "slow down"},
+         "llm.rate", "slow down"},
         {200, NULL, "{\"error\":{\"type\":\"authentication_error\",\"message\":\"x\"}}",
          RUNG_ECONFIG, "llm.key", "RUNG_TEST_KEY"},
-        {200, NULL, "{\"error\":\"what\"}", RUNG_EUNAVAILABLE, "llm.server", "what"},
+        {200, NULL, "{\"error\":\"what\"}", RUNG_EUNAVAILABLE, "llm.overloaded", "what"},
     };
     (void)state;
     check(faults, sizeof faults / sizeof *faults);
@@ -134,6 +135,7 @@ static void replies_that_cannot_be_read_show_their_first_bytes(void **state)
          "it begins"},
         {200, NULL,
          "{\"choices\":[{\"message\":{\"content\":{}}}],\"content\":[7,null,{\"type\":1}],"
+         "\"output\":[7,null,{\"type\":\"message\",\"content\":7},{\"type\":2}],"
          "\"candidates\":[{\"content\":{\"parts\":[7,null,{\"text\":1}]}}]}",
          RUNG_EIO, "llm.reply", "neither text nor"},
     };
@@ -212,7 +214,7 @@ static void a_quota_that_is_gone_is_no_rate_limit(void **state)
     char *body = wire_golden("error_openai.json");
     open_one(&model, "openai");
     wire_answer(429, "retry-after: 1\n", body);
-    assert_int_equal(model_ask(&model, "code", "code/1/0", 1, "x"), RUNG_ECONFIG);
+    assert_int_equal(model_ask(&model, "code", "code/1/0", 1, "x"), RUNG_EBUDGET);
     assert_string_equal(model.error.symbol, "llm.quota");
     assert_int_equal(model.error.retry_after_ms, 0);
     free(body);
@@ -281,13 +283,13 @@ static void a_filter_is_an_outcome(void **state)
 
 /* ---- The wire itself ---- */
 
-static void a_timeout_of_ours_is_tried_again_and_the_callers_is_not(void **state)
+static void what_breaks_the_wire_is_told_as_it_is(void **state)
 {
     (void)state;
     struct model model;
     open_one(&model, "openai");
     wire_break(RUNG_ETIMEOUT, "http.first_byte");
-    assert_int_equal(model_ask(&model, "code", "code/1/0", 1, "x"), RUNG_EUNAVAILABLE);
+    assert_int_equal(model_ask(&model, "code", "code/1/0", 1, "x"), RUNG_ETIMEOUT);
     assert_string_equal(model.error.symbol, "http.first_byte");
     model.deadline_ns = 1;
     wire_break(RUNG_ETIMEOUT, "http.deadline");
@@ -335,7 +337,7 @@ int main(void)
         cmocka_unit_test(an_overloaded_server_is_tried_again),
         cmocka_unit_test(a_prompt_that_is_too_long_is_an_outcome),
         cmocka_unit_test(a_filter_is_an_outcome),
-        cmocka_unit_test(a_timeout_of_ours_is_tried_again_and_the_callers_is_not),
+        cmocka_unit_test(what_breaks_the_wire_is_told_as_it_is),
         cmocka_unit_test(without_an_http_service_it_does_not_start),
         cmocka_unit_test(a_query_of_the_url_stays_out_of_messages),
     };

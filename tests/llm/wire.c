@@ -23,7 +23,8 @@ static struct {
     char url[1024];
     char lines[MAX_LINES][512];
     size_t n_lines;
-    uint32_t flags, first_byte_ms;
+    uint32_t flags, first_byte_ms, first_event_ms, between_events_ms;
+    bool asks_for_events;
     cJSON *body;
 } wire;
 
@@ -34,6 +35,9 @@ static void keep(const struct rung_http_request *request)
     snprintf(wire.url, sizeof wire.url, "%s", request->url);
     wire.flags = request->flags;
     wire.first_byte_ms = request->first_byte_ms;
+    wire.first_event_ms = request->first_event_ms;
+    wire.between_events_ms = request->between_events_ms;
+    wire.asks_for_events = request->on_event != NULL;
     wire.n_lines = 0;
     for (uint32_t i = 0; i < request->n_headers; ++i) {
         const struct rung_http_header *h = &request->headers[i];
@@ -77,18 +81,53 @@ static void add_headers(const struct rung_host *host, struct rung_call *call, co
     }
 }
 
+static bool is_stream(const struct rung_http_response *r)
+{
+    for (uint32_t i = 0; i < r->n_headers; ++i)
+        if (strcasecmp(r->headers[i].name.ptr, "content-type") == 0)
+            return strncmp(r->headers[i].value.ptr, "text/event-stream", 17) == 0;
+    return false;
+}
+
+/* Events of lines "event: name" and "data: text", closed by an empty line. */
+static bool give_events(const struct rung_http_request *request, const char *body)
+{
+    char name[64] = "message";
+    while (*body) {
+        const size_t n = strcspn(body, "\n");
+        if (strncmp(body, "event: ", 7) == 0) {
+            snprintf(name, sizeof name, "%.*s", (int)(n - 7), body + 7);
+        } else if (strncmp(body, "data: ", 6) == 0) {
+            char *data = strndup(body + 6, n - 6);
+            const int32_t stop =
+                request->on_event(request->ctx, (struct rung_text){name, strlen(name)},
+                                  (struct rung_text){data, n - 6});
+            free(data);
+            snprintf(name, sizeof name, "message");
+            if (stop)
+                return false;
+        }
+        body += n + (body[n] == '\n');
+    }
+    return true;
+}
+
 static int32_t perform(const struct rung_host *host, struct rung_call *call,
                        const struct rung_http_request *request, struct rung_http_response *out)
 {
     keep(request);
     assert_true(wire.next < wire.n_answers);
     const struct answer *a = &wire.answers[wire.next++];
-    if (a->broken)
+    if (a->broken && !a->body)
         return rung_fail(call->error, a->broken, a->symbol, "the wire broke");
     *out = (struct rung_http_response){.struct_size = sizeof *out,
                                        .status = a->status,
                                        .body = {copy(host, call, a->body, a->n), a->n}};
     add_headers(host, call, a->headers, out);
+    if (request->on_event && is_stream(out) && !give_events(request, a->body))
+        return rung_fail(call->error, RUNG_ECANCELLED, "http.stopped", "stopped by on_event");
+    if (a->broken)
+        return rung_fail(call->error, a->broken, a->symbol, "the wire broke");
     return RUNG_OK;
 }
 
@@ -143,6 +182,26 @@ void wire_break(int32_t status, const char *symbol)
     struct answer *a = add();
     a->broken = status;
     a->symbol = symbol;
+}
+
+static const char stream_headers[] = "content-type: text/event-stream; charset=utf-8\n";
+
+void wire_stream(const char *events)
+{
+    wire_answer(200, stream_headers, events);
+}
+
+void wire_cut(const char *events, int32_t status, const char *symbol)
+{
+    wire_stream(events);
+    wire.answers[wire.n_answers - 1].broken = status;
+    wire.answers[wire.n_answers - 1].symbol = symbol;
+}
+
+int32_t wire_ask_stream(struct model *model, const char *events)
+{
+    wire_stream(events);
+    return model_ask(model, "code", "code/1/0", 1, "Write it.");
 }
 
 char *wire_golden(const char *name)
@@ -236,4 +295,19 @@ void wire_lacks(const char *name)
 {
     if (cJSON_GetObjectItemCaseSensitive(wire.body, name))
         fail_msg("the request holds %s", name);
+}
+
+bool wire_asked_for_events(void)
+{
+    return wire.asks_for_events;
+}
+
+uint32_t wire_first_event_ms(void)
+{
+    return wire.first_event_ms;
+}
+
+uint32_t wire_between_events_ms(void)
+{
+    return wire.between_events_ms;
 }

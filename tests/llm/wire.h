@@ -20,6 +20,12 @@ void wire_answer(uint32_t status, const char *headers, const char *body);
 void wire_answer_bytes(uint32_t status, const char *headers, const char *body, size_t n);
 /* The next request fails with this status and symbol instead. */
 void wire_break(int32_t status, const char *symbol);
+/* The next reply is a stream: lines "event: NAME", "data: TEXT" and empty ones. */
+void wire_stream(const char *events);
+/* The same, and after it the wire breaks. */
+void wire_cut(const char *events, int32_t status, const char *symbol);
+/* One request that is answered by a stream; its status. */
+int32_t wire_ask_stream(struct model *model, const char *events);
 /* The text of a golden reply, on the heap. */
 char *wire_golden(const char *name);
 
@@ -39,6 +45,10 @@ const char *wire_header(const char *name);
 /* rung_http_flag, and the longest wait for the reply's first byte. */
 uint32_t wire_flags(void);
 uint32_t wire_first_byte_ms(void);
+/* Whether events of a stream were asked for, and how long a silence may last. */
+bool wire_asked_for_events(void);
+uint32_t wire_first_event_ms(void);
+uint32_t wire_between_events_ms(void);
 /* The body; owned here, until the next request. */
 const cJSON *wire_body(void);
 /* Fails the test unless the member at the path ("a.b.0.c") is this JSON text. */

@@ -106,6 +106,13 @@ void harness_plain(struct harness *h)
         rung_instance_new(&fake_plain_loaded, NULL, "plain", "/", NULL, &h->device, &h->error), 0);
 }
 
+void harness_timed(struct harness *h)
+{
+    rung_instance_free(h->device);
+    assert_int_equal(
+        rung_instance_new(&fake_timed_loaded, NULL, "timed", "/", NULL, &h->device, &h->error), 0);
+}
+
 void harness_open(struct harness *h, const char *plan)
 {
     const char *problem = NULL;
@@ -114,7 +121,8 @@ void harness_open(struct harness *h, const char *plan)
                                      .info = &h->info,
                                      .task = &h->task,
                                      .artifact = &h->artifact,
-                                     .memory_limit = h->memory_limit};
+                                     .memory_limit = h->memory_limit,
+                                     .gpu = h->gpu};
     spec.plan = rung_plan_parse(h->arena, &h->task, "k.cu", rung_text_of(plan), &problem);
     if (!spec.plan)
         fail_msg("%s", problem);
@@ -150,6 +158,7 @@ int harness_clean(void **state)
     assert_int_equal(fake_counts.buffers, 0);
     assert_int_equal(fake_counts.modules, 0);
     assert_int_equal(fake_counts.events, 0);
+    assert_int_equal(fake_counts.graphs, 0);
     memset(&fake_config, 0, sizeof fake_config);
     memset(&fake_counts, 0, sizeof fake_counts);
     fake_config.memory = UINT64_C(1) << 30;

@@ -26,6 +26,7 @@ struct harness {
     const struct rung_session *session;
     struct rung_fault load_fault;
     uint64_t memory_limit;
+    struct session_gpu *gpu;   /* of the sessions that are opened from now on */
     struct rung_symbol symbol; /* of the artifact, where fake_config.variable is set */
 };
 
@@ -33,6 +34,8 @@ struct harness {
 void harness_init(struct harness *h, uint32_t y_dtype);
 /* From now on the device is one without reset, symbol and copy. */
 void harness_plain(struct harness *h);
+/* From now on it is one with graphs, a flush of the caches and a clock of the test's. */
+void harness_timed(struct harness *h);
 /* Opens a session for a plan given as `//@` lines. */
 void harness_open(struct harness *h, const char *plan);
 /* One run of n elements; ends the test when the host fails. */

@@ -10,6 +10,7 @@
 static struct rung_arena *arena;
 static const struct rung_task *task;
 static const uint64_t tensors[] = {0x1000, 0x2000}, temps[] = {0x7f0000000000};
+static unsigned char blobs[2 * RUNG_TENSORMAP_BYTES];
 
 static int setup(void **state)
 {
@@ -36,8 +37,11 @@ static bool pack(const char *args, const struct rung_kernel_param *params, uint3
         placed[i] = params[i];
         placed[i].offset += 8 * i;
     }
-    char *source = rung_arena_printf(
-        arena, "//@ temp t f16 [64]\n//@ launch k grid=(1) block=(1) args=(%s)\n", args);
+    char *source =
+        rung_arena_printf(arena,
+                          "//@ temp t f16 [64]\n//@ tensormap unused = x box=(4, 4)\n//@ tensormap "
+                          "m = x box=(4, 4)\n//@ launch k grid=(1) block=(1) args=(%s)\n",
+                          args);
     const struct rung_plan *p = rung_plan_parse(arena, task, "k.cu", rung_text_of(source), problem);
     if (!p)
         fail_msg("%s", *problem);
@@ -46,7 +50,7 @@ static bool pack(const char *args, const struct rung_kernel_param *params, uint3
         rung_plan_resolve(arena, p, task, task->bench[0].dims, &point, 1, problem);
     if (!r)
         fail_msg("%s", *problem);
-    return rung_plan_pack(r->steps, &kernel, task, p, tensors, temps, block, arena, problem);
+    return rung_plan_pack(r->steps, &kernel, task, p, tensors, temps, blobs, block, arena, problem);
 }
 
 static const struct rung_kernel_param U64 = {.type = RUNG_PARAM_INT, .size = 8},
@@ -125,13 +129,60 @@ static void mismatches_name_argument_type_and_remedy(void **state)
         {"1", none, "outside its 8 parameter bytes"},
         {"1", odd, "a number meets"},
         {"x", wild, "is a pointer"},
+        {"m", U64, "'m' is a tensormap, but the kernel declares a 8-byte integer"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         unsigned char block[8];
         const char *problem = NULL;
         if (pack(cases[i].args, &cases[i].param, 1, block, &problem))
             fail_msg("accepted: %s", cases[i].args);
-        support_contains(problem, "line 2: launch k");
+        support_contains(problem, "line 4: launch k");
+        support_contains(problem, cases[i].want);
+    }
+}
+
+static void tensormaps_go_by_value(void **state)
+{
+    (void)state;
+    struct rung_kernel_param map = {
+        .type = RUNG_PARAM_BYTES, .size = 128, .alignment = 64, .offset = 0};
+    struct rung_kernel_param params[] = {U64, map};
+    const char *source = "//@ tensormap first = x box=(4, 4)\n//@ tensormap m = y box=(4, 4)\n"
+                         "//@ launch k grid=(1) block=(1) args=(x, m)\n";
+    struct rung_kernel kernel = {.n_params = 2, .params = params, .param_bytes = 192};
+    unsigned char block[192];
+    const char *problem;
+    const struct rung_plan *p =
+        rung_plan_parse(arena, task, "k.cu", rung_text_of(source), &problem);
+    struct rung_point point = rung_plan_default_point(p);
+    const struct rung_resolved_plan *r =
+        rung_plan_resolve(arena, p, task, task->bench[0].dims, &point, 1, &problem);
+    assert_non_null(r);
+    for (size_t i = 0; i < sizeof blobs; i++)
+        blobs[i] = (unsigned char)(i % 251);
+    params[1].offset = 64;
+    assert_true(
+        rung_plan_pack(r->steps, &kernel, task, p, tensors, temps, blobs, block, arena, &problem));
+    assert_memory_equal(block + 64, blobs + 128, 128);
+    assert_false(
+        rung_plan_pack(r->steps, &kernel, task, p, tensors, temps, NULL, block, arena, &problem));
+    support_contains(problem, "nothing has encoded it");
+    static const struct {
+        uint32_t type, size, offset;
+        const char *want;
+    } cases[] = {
+        {RUNG_PARAM_INT, 8, 64, "'m' is a tensormap, but the kernel declares a 8-byte integer"},
+        {RUNG_PARAM_BYTES, 64, 64, "a 64-byte struct or array"},
+        {RUNG_PARAM_BYTES, 128, 32, "declare it const __grid_constant__ CUtensorMap m"},
+        {RUNG_PARAM_BYTES, 128, 128, "outside its 192 parameter bytes"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        params[1].type = cases[i].type;
+        params[1].size = cases[i].size;
+        params[1].offset = cases[i].offset;
+        assert_false(rung_plan_pack(r->steps, &kernel, task, p, tensors, temps, blobs, block, arena,
+                                    &problem));
+        support_contains(problem, "line 3: launch k: argument 2");
         support_contains(problem, cases[i].want);
     }
 }
@@ -164,8 +215,8 @@ static void integers_survive_or_are_refused(void **state)
         struct rung_resolved_step step = {.expression = "k", .args = &arg, .n_args = 1};
         uint64_t block = 0;
         const char *problem;
-        bool good =
-            rung_plan_pack(&step, &kernel, task, NULL, tensors, temps, &block, arena, &problem);
+        bool good = rung_plan_pack(&step, &kernel, task, NULL, tensors, temps, NULL, &block, arena,
+                                   &problem);
         uint32_t shift = 64 - 8 * size;
         bool same =
             (int64_t)(block << shift) >> shift == v || (block << shift >> shift) == (uint64_t)v;
@@ -180,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(values_take_the_declared_type, setup, teardown),
         cmocka_unit_test_setup_teardown(mismatches_name_argument_type_and_remedy, setup, teardown),
+        cmocka_unit_test_setup_teardown(tensormaps_go_by_value, setup, teardown),
         cmocka_unit_test_setup_teardown(the_number_of_arguments_must_match, setup, teardown),
         cmocka_unit_test_setup_teardown(integers_survive_or_are_refused, setup, teardown),
     };

@@ -78,6 +78,46 @@ static void a_right_plan_is_read_whole(void **state)
     assert_string_equal(p->steps[3].block[0].text, "TPB");
 }
 
+static void a_tensormap_is_read_whole(void **state)
+{
+    (void)state;
+    const char *problem;
+    const struct rung_plan *p =
+        parse("//@ launch k grid=(1) block=(1) args=(a, 1, b)   // maps may follow\n"
+              "//@ tensormap a = x box=(T, 8)   // a tile\n"
+              "//@ tensormap b = t + rows, dims=(cols / 2, rows - 1, 2) strides=(cols*4, 64) \\\n"
+              "//@   box=(8, 4, 1) elements=(1, 2, 1) swizzle=64 l2 = 256 oob=nan\n"
+              "//@ tune T = 32, 64\n//@ temp t f32 [rows, cols]\n",
+              &problem);
+    if (!p)
+        fail_msg("%s", problem);
+    assert_int_equal(p->n_tensormaps, 2);
+    const struct rung_tensormap_spec *a = &p->tensormaps[0], *b = &p->tensormaps[1];
+    assert_string_equal(a->name, "a");
+    assert_int_equal(a->line, 2);
+    assert_int_equal(a->target_kind, RUNG_ARG_TENSOR);
+    assert_int_equal(a->target_index, 0);
+    assert_int_equal(a->n_dims, 2);
+    assert_string_equal(a->box[0].text, "T");
+    assert_null(a->box[2].text);
+    assert_null(a->dims[0].text);
+    assert_null(a->swizzle.text);
+    assert_int_equal(a->fill_nan, 0);
+    assert_int_equal(b->target_kind, RUNG_ARG_TEMP);
+    assert_string_equal(b->offset.text, "rows");
+    assert_string_equal(b->dims[1].text, "rows - 1");
+    assert_null(b->strides[0].text);
+    assert_string_equal(b->strides[1].text, "cols*4");
+    assert_string_equal(b->strides[2].text, "64");
+    assert_string_equal(b->elements[1].text, "2");
+    assert_string_equal(b->swizzle.text, "64");
+    assert_string_equal(b->l2_promotion.text, "256");
+    assert_int_equal(b->fill_nan, 1);
+    assert_int_equal(p->steps[0].args[0].kind, RUNG_ARG_TENSORMAP);
+    assert_int_equal(p->steps[0].args[0].index, 0);
+    assert_int_equal(p->steps[0].args[2].index, 1);
+}
+
 #define LAUNCH "//@ launch k grid=(1) block=(1) args=(x)\n"
 static const struct {
     const char *source, *want;
@@ -87,7 +127,41 @@ static const struct {
     {"//@ lunch k\n" LAUNCH, "k.cu:1: unknown directive 'lunch'; did you mean 'launch'?"},
     {"//@ dance\n" LAUNCH, "the directives are tune, where, temp, zero, symbol, launch"},
     {"//@ cluster 2\n" LAUNCH, "it stands in the launch line"},
-    {"//@ tensormap m\n" LAUNCH, "'tensormap' is not supported by this version"},
+    {"//@ tensormap\n" LAUNCH, "write tensormap NAME = TENSOR box="},
+    {"//@ tensormap m\n" LAUNCH, "write tensormap NAME = TENSOR box="},
+    {"//@ tensormap m x box=(4, 4)\n" LAUNCH, "write tensormap NAME = TENSOR box="},
+    {"//@ tensormap = x box=(4, 4)\n" LAUNCH, "write tensormap NAME = TENSOR box="},
+    {"//@ tensormap rows = x box=(4, 4)\n" LAUNCH, "already a dim"},
+    {"//@ tensormap m = x box=(4, 4)\n//@ temp m f32 [4]\n" LAUNCH, "'m' is already a tensormap"},
+    {"//@ tensormap m = box=(4, 4)\n" LAUNCH, "tensormap m: \"box=(4, 4)\" is no tensor or temp"},
+    {"//@ tensormap m = q box=(4, 4)\n" LAUNCH, "tensormap m: \"q\" is no tensor or temp"},
+    {"//@ tensormap m = x * 2 box=(4, 4)\n" LAUNCH, "a pointer is a tensor or temp"},
+    {"//@ tensormap m = x\n" LAUNCH, "tensormap m lacks box=(...)"},
+    {"//@ tensormap m = x dims=(4, 4)\n" LAUNCH, "tensormap m lacks box=(...)"},
+    {"//@ tensormap m = x bax=(4, 4)\n" LAUNCH,
+     "tensormap: unknown key 'bax='; did you mean 'box='?"},
+    {"//@ tensormap m = x boxx=(4, 4)\n" LAUNCH, "did you mean 'box='?"},
+    {"//@ tensormap m = x box=(4, 4) box=(4, 4)\n" LAUNCH, "tensormap: 'box=' stands twice"},
+    {"//@ tensormap m = x box=()\n" LAUNCH, "tensormap: box=() must be one to five"},
+    {"//@ tensormap m = x box=(1,1,1,1,1,1)\n" LAUNCH, "must be one to five"},
+    {"//@ tensormap m = x box=(4)\n" LAUNCH, "box has 1 items, but x has 2 dimensions"},
+    {"//@ tensormap m = x + 4 box=(4, 4)\n" LAUNCH, "with an offset say dims=(...) too"},
+    {"//@ temp t f16 [64]\n//@ tensormap m = t box=(8)\n" LAUNCH, "a temp has no shape"},
+    {"//@ tensormap m = x box=(4, 4) dims=(4)\n" LAUNCH, "dims=(4) has 1 items, but 2 are needed"},
+    {"//@ tensormap m = x box=(4, 4) strides=(4, 4)\n" LAUNCH,
+     "along each dimension but the fastest"},
+    {"//@ tensormap m = x box=(4, 4) elements=(1)\n" LAUNCH, "one for each of box"},
+    {"//@ tensormap m = x box=(4, 0.5)\n" LAUNCH, "box \"0.5\" must be an integer"},
+    {"//@ tensormap m = x box=(4, rws)\n" LAUNCH, "did you mean 'rows'?"},
+    {"//@ tensormap m = x box=(4, 4) swizzle=128B\n" LAUNCH, "swizzle \"128B\""},
+    {"//@ tensormap m = x box=(4, 4) l2=\n" LAUNCH, "l2 \"\""},
+    {"//@ tensormap m = x box=(4, 4) oob=one\n" LAUNCH, "oob=one must be zero or nan"},
+    {"//@ tensormap m = x box=(4, m)\n" LAUNCH, "'m' is a tensormap, not a number"},
+    {"//@ tensormap m = x box=(4, 4)\n//@ launch k grid=(m) block=(1) args=(x)\n",
+     "'m' is a tensormap, not a number"},
+    {"//@ tensormap m = x box=(4, 4)\n//@ launch k grid=(1) block=(1) args=(m + 4)\n",
+     "'m' is a tensormap, not a number"},
+    {"//@ tensormap m = x box=(4, 4)\n//@ zero m\n" LAUNCH, "no temp or output 'm'"},
     {"//@ symbol\n" LAUNCH, "write symbol NAME = TENSOR"},
     {"//@ symbol c\n" LAUNCH, "write symbol NAME = TENSOR"},
     {"//@ symbol c =\n" LAUNCH, "write symbol NAME = TENSOR"},
@@ -402,6 +476,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_right_plan_is_read_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(symbols_clusters_and_grid_barriers_are_read, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_tensormap_is_read_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_lines_say_what_and_where, setup, teardown),
         cmocka_unit_test_setup_teardown(faults_are_told_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(comments_end_lines_only_where_they_can_be_nothing_else,

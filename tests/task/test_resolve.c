@@ -101,6 +101,90 @@ static void symbols_and_clusters_are_evaluated(void **state)
     assert_int_equal(r->steps[0].cluster.x + r->steps[0].cluster.y + r->steps[0].cluster.z, 0);
 }
 
+static void tensormaps_are_evaluated_where_a_launch_takes_them(void **state)
+{
+    (void)state;
+    const char *problem;
+    const struct rung_resolved_plan *r =
+        resolve("//@ tune T = 8, 16\n//@ temp t f16 [rows * 64]\n"
+                "//@ tensormap a = x box=(T * 4, 8)\n"
+                "//@ tensormap unused = x box=(1 / (rows - 100), 1)\n"
+                "//@ tensormap b = t + 16 dims=(32, rows / 2, 2) strides=(64, cols * 2) \\\n"
+                "//@   box=(T, 4, 1) elements=(1, 2, 1) swizzle=T * 4 l2=128 oob=nan\n"
+                "//@ launch k grid=(1) block=(1) args=(unused) when=(rows < 0)\n"
+                "//@ launch k grid=(1) block=(1) args=(b, x, b)\n"
+                "//@ launch k grid=(1) block=(1) args=(a, rows)\n",
+                100, 64, &problem);
+    if (!r)
+        fail_msg("%s", problem);
+    assert_int_equal(r->n_steps, 2);
+    assert_int_equal(r->n_maps, 2);
+    const struct rung_resolved_map *b = &r->maps[0], *a = &r->maps[1];
+    assert_int_equal(r->steps[0].args[0].kind, RUNG_ARG_TENSORMAP);
+    assert_int_equal(r->steps[0].args[0].index, 2); /* the plan's number */
+    assert_int_equal(r->steps[1].args[0].index, 0);
+    assert_int_equal(b->index, 2);
+    assert_int_equal(b->line, 5);
+    assert_int_equal(b->target_kind, RUNG_ARG_TEMP);
+    assert_int_equal(b->offset, 32);
+    assert_int_equal(b->map.dtype, RUNG_F16);
+    assert_int_equal(b->map.n_dims, 3);
+    assert_int_equal(b->map.dims[1], 50);
+    assert_int_equal(b->map.strides[1], 64);
+    assert_int_equal(b->map.strides[2], 128);
+    assert_int_equal(b->map.box[0], 8);
+    assert_int_equal(b->map.elements[0], 1);
+    assert_int_equal(b->map.elements[1], 2);
+    assert_int_equal(b->map.swizzle, 32);
+    assert_int_equal(b->map.l2_promotion, 128);
+    assert_int_equal(b->map.fill_nan, 1);
+    assert_int_equal(b->map.address, 0);
+    assert_int_equal(a->index, 0);
+    assert_int_equal(a->target_kind, RUNG_ARG_TENSOR);
+    assert_int_equal(a->map.dims[0], 64); /* the last axis is the fastest */
+    assert_int_equal(a->map.dims[1], 100);
+    assert_int_equal(a->map.strides[1], 256);
+    assert_int_equal(a->map.box[0], 32);
+    assert_int_equal(a->map.elements[1], 1);
+    assert_int_equal(a->map.swizzle, 0);
+}
+
+/* A tensor with strides is as long as its extent, and a map of it has its strides. */
+static void strides_count(void **state)
+{
+    static const char map[] = "//@ tensormap m = x box=(4, 4)\n"
+                              "//@ launch k grid=(1) block=(1) args=(m, x + rows * 68 - 4)\n";
+    const char *problem, *faults;
+    (void)state;
+    task = task_of_json(arena,
+                        softmax_with(arena, "\"role\": \"input\"",
+                                     "\"role\": \"input\", \"strides\": \"cols + 4, 1\""),
+                        &faults);
+    assert_non_null(task);
+    const struct rung_resolved_plan *r = resolve(map, 100, 64, &problem);
+    if (!r)
+        fail_msg("%s", problem);
+    assert_int_equal(r->maps[0].map.dims[0], 64);
+    assert_int_equal(r->maps[0].map.strides[1], 68 * 4);
+    assert_null(
+        resolve("//@ launch k grid=(1) block=(1) args=(x + rows * 68 - 3)\n", 100, 64, &problem));
+    support_contains(problem, "outside the 6796 elements");
+    r = resolve("//@ tensormap m = x dims=(cols, 2) box=(4, 4)\n"
+                "//@ launch k grid=(1) block=(1) args=(m)\n",
+                100, 64, &problem);
+    assert_non_null(r);
+    assert_int_equal(r->maps[0].map.strides[1], 64 * 4); /* another view: dense */
+    task = task_of_json(
+        arena,
+        softmax_with(arena, "\"role\": \"input\"", "\"role\": \"input\", \"strides\": \"1, rows\""),
+        &faults);
+    assert_non_null(task);
+    assert_null(resolve("//@ tensormap m = x box=(4, 4)\n"
+                        "//@ launch k grid=(1) block=(1) args=(m)\n",
+                        100, 64, &problem));
+    support_contains(problem, "last axis lie 100 apart");
+}
+
 static void limits_are_told_with_their_line(void **state)
 {
     (void)state;
@@ -153,6 +237,44 @@ static void limits_are_told_with_their_line(void **state)
     }
 }
 
+#define MAP(keys) "//@ tensormap m = x " keys "\n//@ launch k grid=(1) block=(1) args=(m)\n"
+
+static void a_tensormap_lies_in_its_tensor(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *want;
+    } cases[] = {
+        {MAP("box=(rows - 101, 1)"), "line 1: tensormap m: box \"rows - 101\" is -1"},
+        {MAP("box=(1, 2147483648)"), "box \"2147483648\""},
+        {MAP("box=(4 / (rows - 100), 1)"), "division by zero"},
+        {MAP("box=(4, 4) elements=(1, 0-1)"), "elements \"0-1\" is -1"},
+        {MAP("box=(4, 4) swizzle=0-1"), "swizzle \"0-1\" is -1"},
+        {MAP("box=(4, 4) l2=0-1"), "l2 \"0-1\" is -1"},
+        {MAP("box=(4, 4) strides=(0-16)"), "strides \"0-16\" is -16"},
+        {MAP("box=(4, 4) dims=(cols, 0-1)"), "dims \"0-1\" is -1"},
+        {MAP("box=(4, 4) dims=(cols, rows + 1)"),
+         "reach 25856 bytes far, but 25600 are there: tiles may lie partly outside, dims not"},
+        {MAP("box=(4, 4) dims=(cols, rows) strides=(cols * 4 + 16)"), "bytes far"},
+        {MAP("box=(4) dims=(6401)"), "reach 25604 bytes far"},
+        {MAP("box=(4, 4) dims=(4611686018427387904, 2)"), "its dims pass 2^63 bytes"},
+        {MAP("box=(4, 4) dims=(2, 4611686018427387904) strides=(16)"), "reach beyond"},
+        {"//@ tensormap m = x + 6401 dims=(1) box=(4)\n"
+         "//@ launch k grid=(1) block=(1) args=(m)\n",
+         "offset \"6401\" is 6401, but it must lie between 0 and 6400"},
+        {"//@ tensormap m = x + 6400 dims=(1) box=(4)\n"
+         "//@ launch k grid=(1) block=(1) args=(m)\n",
+         "reach 25604 bytes far, but 25600 are there"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *problem = NULL;
+        if (resolve(cases[i].source, 100, 64, &problem))
+            fail_msg("accepted: %s", cases[i].source);
+        assert_memory_equal(problem, "line 1: ", 8);
+        support_contains(problem, cases[i].want);
+    }
+}
+
 /* For random dims and points: what is resolved always obeys CUDA's limits and the plan's own rules.
  */
 static void resolved_launches_obey_the_limits(void **state)
@@ -196,7 +318,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(everything_is_evaluated, setup, teardown),
         cmocka_unit_test_setup_teardown(symbols_and_clusters_are_evaluated, setup, teardown),
+        cmocka_unit_test_setup_teardown(tensormaps_are_evaluated_where_a_launch_takes_them, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(strides_count, setup, teardown),
         cmocka_unit_test_setup_teardown(limits_are_told_with_their_line, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_tensormap_lies_in_its_tensor, setup, teardown),
         cmocka_unit_test_setup_teardown(resolved_launches_obey_the_limits, setup, teardown),
     };
     return cmocka_run_group_tests_name("resolve", tests, NULL, NULL);

@@ -154,6 +154,70 @@ static void what_plugins_do_not_see_is_kept(void **state)
     cJSON_Delete(tree);
 }
 
+#define Y "\"role\": \"output\""
+
+static void strides_lay_elements_apart(void **state)
+{
+    static const struct {
+        const char *strides;
+        int64_t rows, cols, extent;
+    } cases[] = {{"cols + 3, 1", 259, 1, 63 * 259 + 256},
+                 {"1, rows", 1, 64, 64 * 256},
+                 {"2, 2 * rows", 2, 128, 2 * 64 * 256 - 1}};
+    int64_t dims[3] = {64, 256, 64};
+    struct rung_error err = rung_error_init();
+    struct rung_layout l;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *faults,
+            *json = softmax_with(
+                arena, Y, rung_arena_printf(arena, Y ", \"strides\": \"%s\"", cases[i].strides));
+        const struct rung_task *t = task_of_json(arena, json, &faults);
+        if (!t)
+            fail_msg("%s", faults);
+        assert_ptr_equal(rung_task_strided(t), &t->tensors[1]);
+        assert_int_equal(rung_task_layout(t, 1, dims, &l, &err), RUNG_OK);
+        assert_int_equal(l.strides[0], cases[i].rows);
+        assert_int_equal(l.strides[1], cases[i].cols);
+        assert_int_equal(l.elements, 64 * 256);
+        assert_int_equal(l.extent, cases[i].extent);
+        assert_int_equal(rung_task_layout(t, 0, dims, &l, &err), RUNG_OK);
+        assert_int_equal(l.strides[0], 256);
+        assert_int_equal(l.extent, 64 * 256);
+        support_contains(rung_task_contract(arena, t), "y: output f32 [rows, cols], strides [");
+        support_contains(rung_task_contract(arena, t), "x: input f32 [rows, cols], row-major");
+    }
+    assert_null(rung_task_strided(softmax_task(arena)));
+}
+
+/* One row or one column says nothing of the distance to the next. */
+static void axes_of_one_element_may_have_any_stride(void **state)
+{
+    static const char json[] =
+        "{\"name\":\"t\",\"dims\":{\"n\":7,\"m\":{\"value\":1,\"min\":0}},"
+        "\"tensors\":[{\"name\":\"y\",\"role\":\"output\",\"dtype\":\"f32\",\"shape\":\"m, n\","
+        "\"strides\":\"1, 2\",\"align\":4096}],\"reference\":{\"plugin\":\"ops\"}}";
+    const char *faults;
+    struct rung_layout l;
+    struct rung_error err = rung_error_init();
+    int64_t dims[2] = {7, 1};
+    (void)state;
+    const struct rung_task *t = task_of_json(arena, json, &faults);
+    if (!t)
+        fail_msg("%s", faults);
+    assert_int_equal(t->tensors[0].alignment, 4096);
+    assert_int_equal(rung_task_layout(t, 0, dims, &l, &err), RUNG_OK);
+    assert_int_equal(l.extent, 13);
+    dims[1] = 2; /* one row between the elements of the other */
+    assert_int_equal(rung_task_layout(t, 0, dims, &l, &err), RUNG_OK);
+    assert_int_equal(l.extent, 14);
+    dims[1] = 3;
+    assert_int_equal(rung_task_layout(t, 0, dims, &l, &err), RUNG_EINVAL);
+    dims[1] = 0;
+    assert_int_equal(rung_task_layout(t, 0, dims, &l, &err), RUNG_OK);
+    assert_int_equal(l.extent, 0);
+}
+
 static const struct {
     const char *from, *to, *want;
 } wrong[] = {
@@ -201,8 +265,20 @@ static const struct {
     {"\"bench\": {", "\"bench\": { \"flops\": \"2 * rowz\",", "did you mean 'rows'?"},
     {"\"bench\": {", "\"bench\": { \"bytes\": 0,", "'bytes': it is 0, but it must be above 0"},
     {"\"bench\": {", "\"bench\": { \"bytes\": \"rows / (rows - 8)\",", "zero"},
-    {"\"role\": \"output\"", "\"role\": \"output\", \"strides\": \"1, rows\"",
-     "tensors are row-major and dense"},
+    {Y, Y ", \"strides\": \"1\"", "strides \"1\" has 1 items, but shape has 2"},
+    {Y, Y ", \"strides\": \"cols, 1, 1\"", "has 3 items, but shape has 2"},
+    {Y, Y ", \"strides\": \"\"", "has 0 items, but shape has 2"},
+    {Y, Y ", \"strides\": 4", "'strides' must be a string"},
+    {Y, Y ", \"strides\": \"(cols, 1\"", "parentheses"},
+    {Y, Y ", \"strides\": \"colz, 1\"", "did you mean 'cols'?"},
+    {Y, Y ", \"strides\": \"cols * 1.0, 1\"", "must be an integer"},
+    {Y, Y ", \"strides\": \"cols, 0\"", "stride \"0\" is 0, but it must lie between 1"},
+    {Y, Y ", \"strides\": \"cols - 1, 1\"", "reach 256 elements: it must be at least as many"},
+    {Y, Y ", \"strides\": \"1, 1\"", "elements overlap"},
+    {Y, Y ", \"strides\": \"256, 1\"", "at these dims, tensor 'y': stride \"256\" is 256, but"},
+    {Y, Y ", \"strides\": \"cols * 1073741824, 1\"", "reaches more than 2^40 elements"},
+    {Y, Y ", \"strides\": \"1099511627777, 1\"", "2^40"},
+    {Y, Y ", \"align\": 8192", "'align'"},
     {"\"plugin\": \"ops\"", "\"plugin\": \"\"", "'plugin' is empty"},
     {"\"plugin\": \"ops\"", "\"plugin\": \"ops\", \"graph\": 5, \"x\": \"\"",
      "'graph' must be a string"},
@@ -249,6 +325,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(precision_follows_the_outputs, setup, teardown),
         cmocka_unit_test_setup_teardown(the_contract_names_everything, setup, teardown),
         cmocka_unit_test_setup_teardown(what_plugins_do_not_see_is_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(strides_lay_elements_apart, setup, teardown),
+        cmocka_unit_test_setup_teardown(axes_of_one_element_may_have_any_stride, setup, teardown),
         cmocka_unit_test_setup_teardown(every_fault_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(many_faults_are_told_at_once, setup, teardown),
     };

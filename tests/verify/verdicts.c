@@ -212,6 +212,15 @@ static void take(struct outcome *o, const struct rung_verdict *v)
     cJSON_Delete(json);
 }
 
+int verdict_whole;
+
+static int32_t compare_whole(const struct rung_session *session, struct rung_call *call,
+                             struct rung_run *run, uint32_t tensor, struct rung_comparison *out)
+{
+    verdict_whole++;
+    return session->compare(session, call, run, tensor, out);
+}
+
 struct outcome judge(const struct trial *trial)
 {
     struct bench b;
@@ -222,8 +231,12 @@ struct outcome judge(const struct trial *trial)
         b.call.cancel = rung_cancel_new();
         rung_cancel_request(b.call.cancel);
     }
-    RUNG_INVOKE(o.error, b.numeric, struct rung_verifier_ops, check, &b.call,
-                rung_session_table(b.open), &verdict);
+    struct rung_session table = *rung_session_table(b.open);
+    if (trial->fast) {
+        table.flags |= RUNG_SESSION_FAST_COMPARE;
+        table.compare_fast = compare_whole;
+    }
+    RUNG_INVOKE(o.error, b.numeric, struct rung_verifier_ops, check, &b.call, &table, &verdict);
     if (o.error && !trial->cancelled)
         fail_msg("check: %s", b.error.message);
     take(&o, &verdict);

@@ -28,6 +28,7 @@ struct trial {
     int64_t value;
     int cancelled;
     uint32_t flags; /* rung_device_flag */
+    int fast;       /* the session compares whole outputs; verdict_whole counts */
     int weight;     /* a second input w[cols, cols], at verdict_weight while a kernel runs */
 };
 
@@ -42,6 +43,7 @@ struct outcome {
 };
 
 extern const float *verdict_weight;
+extern int verdict_whole;
 
 struct outcome judge(const struct trial *trial);
 /* Ends the test unless the trial fails with this code and the detail holds `says` (may be NULL). */

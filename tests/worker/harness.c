@@ -47,9 +47,8 @@ static void make_pipeline(struct harness *h)
     h->devices[1] = (struct rung_stage){.name = "null", .plugin = "null"};
     h->timers[0] = (struct rung_stage){.name = "events", .plugin = "events"};
     h->timers[1] = (struct rung_stage){.name = "fake", .plugin = "fake"};
-    h->rungs[0] = (struct rung_stage){.name = "first",
-                                      .plugin = "marker",
-                                      .settings = node_of(h->arena, "{\"word\":\"none\"}")};
+    h->rungs[0] = (struct rung_stage){
+        .name = "first", .plugin = "marker", .settings = node_of(h->arena, "{\"word\":\"none\"}")};
     h->rungs[1] = (struct rung_stage){.name = "marker", .plugin = "marker"};
     h->rungs[2] =
         (struct rung_stage){.name = "elsewhere", .plugin = "marker", .on_devices = on_cuda};
@@ -66,6 +65,7 @@ static void make_pipeline(struct harness *h)
                                .workers = h->workers,
                                .n_workers = 1,
                                .limits = {.start_s = 20, .compile_s = 1, .check_s = 1, .time_s = 1},
+                               .timing = RUNG_TIMING_DEFAULTS,
                                .plugin_path = h->dirs};
 }
 
@@ -98,10 +98,28 @@ struct harness *harness_new(void)
     return harness_with_graph("y = x");
 }
 
+struct harness *harness_with_clock(void)
+{
+    struct harness *h = harness_new();
+    h->workers[0].device = "clock";
+    h->timers[0] = (struct rung_stage){.name = "clock", .plugin = "clock"};
+    h->pipeline.baselines = h->baselines;
+    return h;
+}
+
+void harness_add_baseline(struct harness *h, const char *name, const char *settings)
+{
+    h->baselines[h->pipeline.n_baselines++] = (struct rung_stage){
+        .name = name, .plugin = "fake", .settings = node_of(h->arena, settings)};
+}
+
 static void on_store(void *ctx, const char *sha256, const void *bytes, uint64_t n)
 {
     struct harness *h = ctx;
-    (void)bytes;
+    if (n > 8 && n < sizeof h->last_json && memcmp(bytes, "{\"task\"", 7) == 0) {
+        memcpy(h->last_json, bytes, n);
+        h->last_json[n] = 0;
+    }
     atomic_fetch_add(&h->stored, strlen(sha256) == 64);
     atomic_fetch_add(&h->stored_bytes, (unsigned)n);
 }
@@ -124,6 +142,7 @@ void harness_start(struct harness *h)
                                         .pipeline = &h->pipeline,
                                         .task = h->task,
                                         .task_node = h->task_node,
+                                        .baselines = h->wishes,
                                         .data_dir = "/",
                                         .store = on_store,
                                         .progress = on_progress,
@@ -162,16 +181,21 @@ const struct rung_bundle *harness_bundle(struct rung_arena *arena, const char *m
     return bundle;
 }
 
-struct rung_outcome harness_judge(struct harness *h, const char *markers)
+struct rung_outcome harness_run(struct harness *h, const struct rung_job *job)
 {
     struct rung_error err = rung_error_init();
     struct rung_outcome outcome;
+    if (rung_pool_run(h->pool, job, h->arena, &outcome, &err) != RUNG_OK)
+        fail_msg("%s: %s", job->label, err.message);
+    return outcome;
+}
+
+struct rung_outcome harness_judge(struct harness *h, const char *markers)
+{
     const struct rung_job job = {.label = "candidate 1",
                                  .bundle = harness_bundle(h->arena, markers),
                                  .stages = RUNG_STAGE_COMPILE | RUNG_STAGE_CHECK | RUNG_STAGE_TIME};
-    if (rung_pool_run(h->pool, &job, h->arena, &outcome, &err) != RUNG_OK)
-        fail_msg("%s: %s", markers, err.message);
-    return outcome;
+    return harness_run(h, &job);
 }
 
 void harness_expect(const struct rung_outcome *outcome, uint32_t verdict, const char *code)

@@ -33,6 +33,9 @@ struct harness {
     struct rung_pipeline pipeline;
     struct rung_stage devices[2], timers[2], rungs[3], references[1];
     struct rung_worker_spec workers[2];
+    struct rung_stage baselines[4];
+    const char *const *wishes; /* baselines that the task names */
+    char last_json[1 << 20];   /* the last samples.json */
     const char *dirs[2];
     const struct rung_task *task;
     const struct rung_node *task_node;
@@ -49,6 +52,12 @@ extern const char *const harness_plugins; /* the folder of the fake plugins */
 struct harness *harness_new(void);
 /* The same with another "graph" of the task's reference. */
 struct harness *harness_with_graph(const char *graph);
+/* The same on a device with a clock, whose timer is "clock"; limits are short. */
+struct harness *harness_with_clock(void);
+/* Adds a baseline of the plugin "fake" under a name; settings: JSON of its group. */
+void harness_add_baseline(struct harness *h, const char *name, const char *settings);
+/* Judges a job of one's own; the rest as harness_judge. */
+struct rung_outcome harness_run(struct harness *h, const struct rung_job *job);
 /* Starts the pool, which must succeed. */
 void harness_start(struct harness *h);
 void harness_free(struct harness *h);

@@ -262,6 +262,13 @@ static void broken_chunks_and_jobs_are_refused(void **state)
         "{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":1,\"occasions\":1}",
         ("{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":1,\"occasions\":1,\"bundle_sha256\":"
          "\"zz\"}"),
+        ("{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":8,\"occasions\":1,\"bundle\":{},"
+         "\"rival\":{\"bundle\":{}}}"),
+        ("{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":8,\"occasions\":1,\"bundle\":{},"
+         "\"rival\":{\"label\":\"r\",\"point\":7,\"bundle\":{}}}"),
+        ("{\"t\":\"job\",\"id\":1,\"label\":\"l\",\"stages\":8,\"occasions\":1,\"bundle\":{},"
+         "\"rival\":{\"label\":\"r\"}}"),
+        "{\"t\":\"draft\",\"id\":1,\"report\":{}}",
         "{\"t\":\"result\"}",
         "{\"t\":\"ready\"}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

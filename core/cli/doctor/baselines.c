@@ -38,7 +38,7 @@ static void say(struct doctor *d, const cJSON *baselines)
             doctor_row(d, name, "%s, %s: %.1f us on a small product",
                        rung_json_text(b, "label", ""), rung_json_text(b, "math", ""), us);
         else
-            doctor_row(d, name, "not available: %s", rung_json_text(b, "message", ""));
+            doctor_row(d, name, "not available: %s", rung_json_text(b, "why", ""));
     }
 }
 

@@ -34,5 +34,7 @@ void doctor_rates(struct doctor *d);
 void doctor_baselines(struct doctor *d);
 /* Rights to performance counters, Python with torch, keys of model providers. */
 void doctor_system(struct doctor *d);
+/* The models of a pipeline, each asked one tiny thing; the exit status. */
+int doctor_llms(struct doctor *d, const char *pipeline, const char *const *sets, size_t n_sets);
 
 #endif

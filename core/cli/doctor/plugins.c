@@ -110,8 +110,26 @@ static bool judges(const char *kind)
     return false;
 }
 
-static void try_other(struct doctor *d, cJSON *list, const char *kind, const char *name)
+/* The first option that only a task or a pipeline can give; NULL: it starts without. */
+static const char *required(const cJSON *factory)
 {
+    const cJSON *o;
+    cJSON_ArrayForEach(o, rung_json_get(factory, "options"))
+    {
+        if (rung_json_bool(o, "required", false))
+            return rung_json_text(o, "name", "");
+    }
+    return NULL;
+}
+
+static void try_other(struct doctor *d, cJSON *list, const cJSON *factory)
+{
+    const char *kind = rung_json_text(factory, "kind", "");
+    const char *name = rung_json_text(factory, "name", ""), *option = required(factory);
+    if (option) {
+        doctor_row(d, kind, "%s: installed; wants its option '%s'", name, option);
+        return;
+    }
     cJSON *found = try(d, kind, name, 0);
     cJSON_AddItemToArray(list, found);
     if (ready(found)) {
@@ -135,7 +153,7 @@ static void each(struct doctor *d, cJSON *list, bool devices, unsigned *n_device
             if (devices && strcmp(kind, "device") == 0)
                 *n_devices += try_devices(d, list, name);
             else if (!devices && judges(kind))
-                try_other(d, list, kind, name);
+                try_other(d, list, f);
         }
     }
 }

@@ -56,14 +56,14 @@ enum rung_arg_kind {
     RUNG_ARG_TEMP = 2,      /* index into plan temps */
     RUNG_ARG_I64 = 3,       /* expr */
     RUNG_ARG_F64 = 4,       /* expr */
-    RUNG_ARG_TENSORMAP = 5, /* reserved for tensor maps */
+    RUNG_ARG_TENSORMAP = 5, /* index into plan tensor maps: 128 bytes by value */
     RUNG_ARG_BYTES = 6,     /* reserved for structs by value */
 };
 
 struct rung_arg {
     uint32_t struct_size;
     uint32_t kind;  /* rung_arg_kind */
-    uint32_t index; /* TENSOR, TEMP */
+    uint32_t index; /* TENSOR, TEMP, TENSORMAP */
     uint32_t reserved;
     struct rung_expr_text expr; /* I64, F64; for TENSOR and TEMP the element offset or NULL text */
     struct rung_text bytes;     /* BYTES */
@@ -105,6 +105,29 @@ struct rung_step {
     struct rung_expr_text count;      /* SYMBOL: elements; NULL text: all from offset on */
 };
 
+/*
+ * A tensor map (rung/device.h) of a tensor or temp, passed to kernels by value. Lists have the
+ * fastest dimension first; NULL texts stand behind their ends.
+ */
+struct rung_tensormap_spec {
+    uint32_t struct_size;
+    uint32_t line;
+    const char *name;
+    uint32_t target_kind; /* RUNG_ARG_TENSOR or RUNG_ARG_TEMP */
+    uint32_t target_index;
+    struct rung_expr_text offset; /* first element of the target; NULL text: 0 */
+    uint32_t n_dims;              /* 1 to 5 */
+    uint32_t fill_nan;            /* 1: out of bounds reads as NaN, else 0 */
+    /* elements; [0] NULL text: the tensor's shape, its last axis first */
+    struct rung_expr_text dims[5];
+    /* bytes between neighbours; [0] has none; [1] NULL text: dense */
+    struct rung_expr_text strides[5];
+    struct rung_expr_text box[5];       /* elements of a tile */
+    struct rung_expr_text elements[5];  /* of the box, every how many; NULL text: 1 */
+    struct rung_expr_text swizzle;      /* bytes: 0, 32, 64, 128; NULL text: 0 */
+    struct rung_expr_text l2_promotion; /* bytes: 0, 64, 128, 256; NULL text: 0 */
+};
+
 struct rung_plan {
     uint32_t struct_size;
     uint32_t n_tunes;
@@ -116,6 +139,9 @@ struct rung_plan {
     const struct rung_expr_text *where; /* all must be true for a tune point at given dims */
     const struct rung_temp *temps;
     const struct rung_step *steps; /* in order, on one stream */
+    const struct rung_tensormap_spec *tensormaps;
+    uint32_t n_tensormaps;
+    uint32_t reserved2;
 };
 
 /* ---- Artifact ---- */

@@ -149,6 +149,23 @@ struct rung_host_device {
 
 struct rung_program; /* opaque */
 
+/* One run of a program, for run_once. */
+struct rung_program_run {
+    uint32_t struct_size;
+    uint32_t reserved;
+    const char *const *argv;      /* NULL-terminated; as for open */
+    const char *const *extra_env; /* "NAME=value", NULL-terminated, or NULL */
+    struct rung_text input;       /* any bytes; len 0: its standard input is empty */
+    uint64_t max_output;          /* bytes of its standard output; 0: 64 MiB */
+};
+
+struct rung_program_result {
+    uint32_t struct_size;
+    int32_t status;          /* 0..255 as it exited, or 128 + the signal that ended it */
+    struct rung_text output; /* in call->arena; bytes as written, not checked to be UTF-8 */
+    struct rung_text errors; /* in call->arena; the last 4 KiB of its standard error */
+};
+
 struct rung_host_program {
     uint32_t struct_size;
     uint32_t reserved;
@@ -170,6 +187,19 @@ struct rung_host_program {
                         struct rung_text line, uint64_t max_bytes, struct rung_text *answer);
     /* [worker] Closes its input, waits up to 2 s, then kills its group. NULL is fine. */
     void (*close)(const struct rung_host *, struct rung_program *);
+    /*
+     * [worker] One program from its start to its end, started as by open: input goes to its
+     * standard input, which is then closed, and its standard output is kept until it closes that
+     * and ends. Input that the program doesn't read is no error. Obeys call->deadline_ns and
+     * call->cancel: the program's group is killed then. A status other than 0 is data. On an error
+     * too, out->output and out->errors hold what had come.
+     *   RUNG_EINVAL       program.run       no argv[0], or a struct_size that fits no version
+     *   RUNG_EUNAVAILABLE program.start     no such program, or it can't be executed
+     *   RUNG_ETIMEOUT     program.deadline  RUNG_ECANCELLED  program.cancelled
+     *   RUNG_EIO          program.too_large more output than max_output
+     */
+    int32_t (*run_once)(const struct rung_host *, struct rung_call *,
+                        const struct rung_program_run *, struct rung_program_result *out);
 };
 
 /* ---- rung.host.artifact/0: keep bytes with the run ---- */

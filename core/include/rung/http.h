@@ -5,13 +5,14 @@
  * What the host sees to, and no plugin can change:
  *   - only http and https; TLS 1.2 or newer, certificates and names verified;
  *   - redirects are never followed: a 3xx is a reply as any other, so no header reaches another
- * host;
+ *     host;
  *   - plain http goes to 127.0.0.0/8, ::1 and localhost only, directly and past any proxy, unless
  *     RUNG_HTTP_ALLOW_PLAIN is set, which a plugin shall do only on an option of the user's;
  *   - the proxies of the environment (https_proxy, http_proxy, all_proxy, no_proxy) and
- * SSL_CERT_FILE and SSL_CERT_DIR are honoured;
+ *     SSL_CERT_FILE and SSL_CERT_DIR are honoured, unless the user's pipeline names others;
  *   - a URL with a user name or password is refused, and so are headers that could end their line;
- *   - no cookies, no compression unless the plugin asks for it by header, HTTP/1.1.
+ *   - no cookies, no compression unless the plugin asks for it by header; HTTP/1.1, or HTTP/2 where
+ *     the user's pipeline says so.
  */
 #ifndef RUNG_HTTP_H
 #define RUNG_HTTP_H
@@ -46,6 +47,9 @@ struct rung_http_header {
 
 enum rung_http_flag {
     RUNG_HTTP_ALLOW_PLAIN = 1u << 0, /* http to any host; anyone on the way can read the secrets */
+    /* The body of a reply whose events go to on_event is not kept: response.body is empty then.
+     * Other replies (an error, JSON) keep theirs. Saves the memory of long streams. */
+    RUNG_HTTP_EVENTS_ONLY = 1u << 1,
 };
 
 struct rung_http_response {
@@ -55,7 +59,9 @@ struct rung_http_response {
         *headers; /* in the order of their arrival; repeated ones stay apart */
     uint32_t n_headers;
     uint32_t reserved;
-    struct rung_text body;  /* all of it, streamed or not; bytes as sent, not checked to be UTF-8 */
+    /* All of it, streamed or not; bytes as sent, not checked to be UTF-8. Where the plugin asked
+     * for a compression by header and the server used it, the bytes before that. */
+    struct rung_text body;
     uint64_t connect_ns;    /* from the call's begin until connected, TLS included; 0: never was */
     uint64_t first_byte_ns; /* until the body's first byte; 0: none came */
     uint64_t total_ns;      /* until the end */
@@ -93,7 +99,8 @@ struct rung_http_request {
      * of a 2xx reply whose Content-Type is text/event-stream: name ("message" when the event has
      * none) and data (its lines joined by newlines), whole, whatever the pieces of the body were.
      * Comments are dropped; an event cut off by the end of the body is dropped too. With any other
-     * type only the body is kept. A non-zero answer ends the call (RUNG_ECANCELLED).
+     * type, or compressed without being asked, only the body is kept. Bytes that are no UTF-8 read
+     * U+FFFD. A non-zero answer ends the call (RUNG_ECANCELLED).
      */
     int32_t (*on_event)(void *ctx, struct rung_text name, struct rung_text data);
     uint32_t first_event_ms;    /* call's begin until the first event; 0: first_byte_ms */
@@ -114,16 +121,18 @@ struct rung_host_http {
      *   RUNG_EINVAL       http.request      method, header or limits break this contract
      *   RUNG_EMISUSE      http.request      a struct_size that fits no version
      *   RUNG_ECONFIG      http.url          not an absolute http or https URL without user or
-     * password http.plain        plain http to another host than this one http.secret variable or
-     * file missing, unsafe or unusable; its name RUNG_EUNAVAILABLE http.library      libcurl is not
-     * installed, or too old http.resolve      the host's or the proxy's name is not known
+     *                                       password
+     *                     http.plain        plain http to another host than this one
+     *                     http.secret       variable or file missing, unsafe or unusable; its name
+     *   RUNG_EUNAVAILABLE http.library      libcurl is not installed, or too old
+     *                     http.resolve      the host's or the proxy's name is not known
      *                     http.connect      nothing answers there
      *                     http.tls          no TLS, or a certificate that doesn't verify
      *   RUNG_ETIMEOUT     http.connect_timeout, http.first_byte, http.stalled, http.deadline,
      *                     http.first_event, http.between_events
      *   RUNG_ECANCELLED   http.cancelled    by call->cancel
-     *                     http.stopped      by on_head or on_data
-     *   RUNG_EIO          http.too_large    body or head above its limit
+     *                     http.stopped      by on_head, on_data or on_event
+     *   RUNG_EIO          http.too_large    body, head or event above its limit
      *                     http.broken       the connection ended early or broke HTTP
      *   RUNG_ENOMEM       http.memory       the arena is full
      */

@@ -103,7 +103,9 @@ struct rung_run {
     const double *samples_ns;              /* TIMED: one a repeat, in order; NULL otherwise */
     uint32_t n_samples;                    /* = repeats with TIMED */
     uint32_t reserved2;
-    double floor_ns;     /* TIMED: the same events with nothing between them, median */
+    /* TIMED: the same events with nothing between them, median; of a batch: around a graph of as
+     * many settings of one word, over their number. */
+    double floor_ns;
     uint32_t n_verified; /* TIMED: comparisons made, all of them good unless fault says otherwise */
     uint32_t reserved3;
     uint64_t set_bytes;                         /* TIMED: tensors and temps of one set */
@@ -141,12 +143,17 @@ struct rung_comparison {
     double fraction_out; /* n_bad / n */
 };
 
+enum rung_session_flag {
+    /* Whole outputs are compared where they lie, so that boxes save nothing: see compare_fast. */
+    RUNG_SESSION_FAST_COMPARE = 1u << 0,
+};
+
 struct rung_session {
     uint32_t struct_size;
     uint32_t reserved;
     const struct rung_task *task;
     const struct rung_device_info *device;
-    const struct rung_artifact *artifact;
+    const struct rung_artifact *artifact; /* NULL for a baseline */
     void *ctx; /* the core's */
 
     /*
@@ -193,6 +200,15 @@ struct rung_session {
     int32_t (*expected_region)(const struct rung_session *, struct rung_call *, struct rung_run *,
                                uint32_t tensor, const struct rung_region *,
                                struct rung_reference_output *out);
+    uint32_t flags; /* rung_session_flag */
+    uint32_t reserved2;
+    /*
+     * [worker] compare, but never on the host: RUNG_EUNSUPPORTED or RUNG_ENOMEM where the device
+     * can't compute the reference (always without RUNG_SESSION_FAST_COMPARE), so that the caller
+     * can look at boxes of a huge output instead.
+     */
+    int32_t (*compare_fast)(const struct rung_session *, struct rung_call *, struct rung_run *,
+                            uint32_t tensor, struct rung_comparison *out);
 };
 
 #ifdef __cplusplus

@@ -48,6 +48,12 @@ struct rung_tensor_spec {
     const char *shape[RUNG_MAX_DIMS]; /* expressions over dims; row-major */
     const char *fill;                 /* "normal" (default), "uniform", ... */
     uint64_t alignment;               /* bytes; 256 by default */
+    /*
+     * Expressions over dims: elements from one to the next along each axis, no two of them at one
+     * place. NULL in [0]: row-major without gaps. What lies in the gaps is nobody's: kernels must
+     * not write there.
+     */
+    const char *stride[RUNG_MAX_DIMS];
 };
 
 struct rung_shape_case {
@@ -90,6 +96,15 @@ struct rung_task {
     const char *reference;                  /* name of the reference plugin */
     const char *graph;                      /* its graph text, or NULL when it has none */
 };
+
+/* The first tensor that states strides, or NULL: for plugins that know only dense ones. Pure. */
+static inline const struct rung_tensor_spec *rung_task_strided(const struct rung_task *task)
+{
+    for (uint32_t i = 0; i < task->n_tensors; i++)
+        if (task->tensors[i].stride[0])
+            return &task->tensors[i];
+    return NULL;
+}
 
 #ifdef __cplusplus
 }

@@ -56,4 +56,14 @@ int32_t session_gpu_compare(struct session_gpu *gpu, struct rung_call *call,
                             uint64_t poison_bytes, uint32_t precision, struct rung_buffer *value,
                             struct rung_buffer *bound, struct rung_comparison *out);
 
+/*
+ * Whether `count` ranges of `bytes` bytes of `a`, the i-th from a_offset + i * a_stride on, all
+ * equal the one range of `b` from b_offset on. Offsets and sizes of any alignment; count 0 or bytes
+ * 0: yes.
+ */
+int32_t session_gpu_same_bytes(struct session_gpu *gpu, struct rung_call *call,
+                               struct rung_buffer *a, uint64_t a_offset, uint64_t a_stride,
+                               uint64_t count, struct rung_buffer *b, uint64_t b_offset,
+                               uint64_t bytes, bool *same);
+
 #endif

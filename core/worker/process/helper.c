@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "plugin/registry.h"
 #include "worker/process/child.h"
+#include "worker/process/program.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -355,6 +356,8 @@ int rung_helper_command(int argc, char **argv)
 {
     const char *plugin = NULL, *factory = NULL, *kind = NULL;
     int words = argc && !strcmp(argv[0], "helper") ? 1 : 0;
+    if (argc > words + 1 && !strcmp(argv[words], "--program") && fcntl(PROCESS_FD, F_GETFD) >= 0)
+        return process_keeper_main(argv + words + 1);
     for (int i = words; i + 1 < argc; i += 2) {
         if (!strcmp(argv[i], "--plugin"))
             plugin = argv[i + 1];

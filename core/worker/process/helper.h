@@ -15,7 +15,8 @@ int rung_helper_main(const char *plugin_path, const char *factory_name, const ch
 
 /*
  * The same from the words of the command: [helper] --plugin PATH --factory NAME --kind KIND. 2 when
- * they are not these or descriptor 3 is not open.
+ * they are not these or descriptor 3 is not open. [helper] --program WORD... is the keeper of a
+ * program (program.h).
  */
 int rung_helper_command(int argc, char **argv);
 

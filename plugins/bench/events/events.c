@@ -2,25 +2,19 @@
  * timer "events": real times, from events around the launches of the plan on the device's stream.
  * One call is one block of a measurement: discarded warm-ups, then samples, raw; the core
  * interleaves blocks and does the statistics. The instance holds the description of the GPU, for
- * the physical floor.
+ * the physical floor, and what blocks of late cost.
  */
-#include "../model/estimate.h"
+#include "events.h"
 
-#include <rung/timer.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ADVICE_BYTES = 1024, PATH_BYTES = 4096, MAX_REPEATS = 1 << 20 };
+/* Share of the highest clock below which a throttled block is thrown away. */
+#define LEAST_CLOCK 0.75
 
-struct timer {
-    const struct rung_host *host;
-    char path[PATH_BYTES];
-    struct gpu gpu;
-};
-
-static int32_t fail(struct rung_error *err, int32_t code, const char *symbol, const char *message)
+int32_t events_fail(struct rung_error *err, int32_t code, const char *symbol, const char *message)
 {
     err->code = code;
     snprintf(err->symbol, sizeof err->symbol, "%s", symbol);
@@ -28,159 +22,169 @@ static int32_t fail(struct rung_error *err, int32_t code, const char *symbol, co
     return code;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+/* ---- One block ---- */
 
-/* ---- What the timed launches did wrong, as a fault ---- */
-
-static void take_fault(const struct rung_session *session, const struct rung_run *run,
-                       struct rung_fault *out)
+/* Warm-ups are launches of the plan, so a batch has several; a graph is always replayed once. */
+static void count(const struct rung_timing_recipe *recipe, struct events_mode *mode)
 {
-    uint32_t n = session->task->n_tensors, broken = run->guard_broken,
-             changed = run->modified_input;
-    uint32_t size = out->struct_size;
-    *out = run->fault;
-    out->struct_size = size;
-    if (out->code[0])
-        return;
-    if (broken) {
-        snprintf(out->code, sizeof out->code, "mem.out_of_bounds");
-        snprintf(out->message, sizeof out->message,
-                 "memory just outside %s was overwritten in the timed launches",
-                 broken <= n ? session->task->tensors[broken - 1].name : "a temp of the plan");
-    } else if (changed) {
-        snprintf(out->code, sizeof out->code, "input.modified");
-        snprintf(out->message, sizeof out->message, "the timed launches changed the input %s",
-                 changed <= n ? session->task->tensors[changed - 1].name : "");
+    uint32_t samples = recipe->samples;
+    mode->warmups = (recipe->warmups + mode->batch - 1) / mode->batch;
+    if (mode->batch > 1 && mode->warmups == 0)
+        mode->warmups = 1;
+    if (recipe->budget_s > 0 && mode->sample_s > 0) {
+        double fit = floor(recipe->budget_s / mode->sample_s) - mode->warmups;
+        samples = fit < 1 ? 1 : fit < samples ? (uint32_t)fit : samples;
     }
+    mode->repeats = mode->warmups + samples;
 }
 
-/* ---- Numbers ---- */
-
-/*
- * The least time that this task can take on the described GPU; 0 when the device is another one.
- * What fits L2 need not reach DRAM before the last event, so that much is not asked for.
- */
-static double physical_floor(const struct timer *self, const struct rung_session *session,
-                             const struct rung_work *work)
+/* Held down by heat or by the board; a power cap is how such a GPU always runs. */
+static bool held_down(const struct rung_run *run)
 {
-    struct rung_work least = *work;
-    if (strcmp(session->device->name, self->gpu.name) != 0)
-        return 0;
-    least.min_bytes = fmax(0, work->min_bytes - self->gpu.l2_bytes);
-    return floor_ns(&self->gpu, &least, session->task->precision);
+    const struct rung_device_condition *c = &run->after;
+    return c->known && c->throttle & (RUNG_THROTTLE_THERMAL | RUNG_THROTTLE_HARDWARE) &&
+           c->sm_mhz < LEAST_CLOCK * c->sm_mhz_max;
 }
 
-struct summary {
-    double min, q1, median, q3;
-};
-
-static struct summary summarise(double *sorted, uint32_t n)
+static int32_t take_block(struct events_timer *self, struct rung_call *call,
+                          const struct rung_session *session,
+                          const struct rung_timing_recipe *recipe, struct events_mode *mode,
+                          uint64_t seed, struct rung_run **run)
 {
-    qsort(sorted, n, sizeof *sorted, ascending);
-    double middle = n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
-    return (struct summary){sorted[0], sorted[n / 4], middle, sorted[n - 1 - n / 4]};
-}
-
-static const struct rung_map *metrics_of(const struct rung_host *host, struct rung_call *call,
-                                         const struct summary *s, uint32_t n, double floor)
-{
-    struct rung_map *map = host->map_new(host, call->arena);
-    if (!map)
-        return NULL;
-    host->map_set_int(map, "samples", n);
-    host->map_set_float(map, "min_us", s->min / 1e3);
-    host->map_set_float(map, "q1_us", s->q1 / 1e3);
-    host->map_set_float(map, "median_us", s->median / 1e3);
-    host->map_set_float(map, "q3_us", s->q3 / 1e3);
-    host->map_set_float(map, "event_floor_us", floor / 1e3);
-    return map;
-}
-
-static void advise(const struct timer *self, const struct rung_session *session,
-                   const struct rung_timing *t, const struct rung_timing_recipe *recipe,
-                   const struct summary *s, const struct rung_work *work, char *out)
-{
-    int n = snprintf(out, ADVICE_BYTES,
-                     "Measured on %s, %s caches: median %.4g us (quartiles %.4g to %.4g, least "
-                     "%.4g, n = %u).\n",
-                     session->device->name, recipe->cold ? "cold" : "warm", s->median / 1e3,
-                     s->q1 / 1e3, s->q3 / 1e3, s->min / 1e3, t->measured.n_samples);
-    if (work->min_bytes > 0 && s->median > 0 && n < ADVICE_BYTES)
-        n += snprintf(out + n, ADVICE_BYTES - (size_t)n,
-                      "The task's least traffic of %.4g MB in that time is %.3g TB/s",
-                      work->min_bytes / 1e6, work->min_bytes / s->median / 1e3);
-    if (t->physical_floor_ns > 0 && n < ADVICE_BYTES)
-        n += snprintf(out + n, ADVICE_BYTES - (size_t)n, " of %.3g; its floor is %.4g us",
-                      self->gpu.dram_bytes_per_s / 1e12, t->physical_floor_ns / 1e3);
-    if (work->min_bytes > 0 && s->median > 0 && n < ADVICE_BYTES)
-        n += snprintf(out + n, ADVICE_BYTES - (size_t)n, ".\n");
-    if (s->median < 3 * t->measured.floor_ns && n < ADVICE_BYTES)
-        snprintf(out + n, ADVICE_BYTES - (size_t)n,
-                 "Launch-bound: an empty measurement reads %.4g us already; fewer "
-                 "launches matter more than faster kernels.\n",
-                 t->measured.floor_ns / 1e3);
-}
-
-static int32_t conclude(struct timer *self, struct rung_call *call,
-                        const struct rung_session *session, const struct rung_timing_recipe *recipe,
-                        const struct rung_run *run, struct rung_timing *out)
-{
-    uint32_t n = run->n_samples - recipe->warmups;
-    double *raw =
-        self->host->alloc(self->host, call->arena, 2 * (uint64_t)n * sizeof *raw, sizeof *raw);
-    char *advice = self->host->alloc(self->host, call->arena, ADVICE_BYTES, 1);
-    struct rung_work work = {.struct_size = sizeof work};
-    if (!raw || !advice)
-        return fail(call->error, RUNG_ENOMEM, "events.memory", "no room for the samples");
-    int32_t status = session->work(session, call, recipe->dims, &work);
+    count(recipe, mode);
+    struct rung_run_request request = {.struct_size = sizeof request,
+                                       .flags = RUNG_RUN_TIMED | (recipe->cold ? RUNG_RUN_COLD : 0),
+                                       .dims = recipe->dims,
+                                       .seed = seed,
+                                       .repeats = mode->repeats,
+                                       .sets = mode->sets,
+                                       .batch = mode->batch,
+                                       .verify = recipe->verify};
+    uint64_t start = self->host->now_ns(self->host);
+    int32_t status = session->run(session, call, &request, run);
     if (status != RUNG_OK)
         return status;
-    memcpy(raw, run->samples_ns + recipe->warmups, n * sizeof *raw);
+    mode->sample_s = (double)(self->host->now_ns(self->host) - start) / 1e9 / mode->repeats;
+    return RUNG_OK;
+}
+
+/* One by one, where the device has no graphs, the plan can't be captured or memory is short. */
+static bool without_batch(const struct rung_run *run, int32_t status, struct events_mode *mode)
+{
+    const char *code = status == RUNG_OK ? run->fault.code : "";
+    bool refused = status == RUNG_EUNSUPPORTED || strcmp(code, "device.unsupported") == 0 ||
+                   strcmp(code, "device.memory") == 0;
+    if (!refused || mode->batch == 1)
+        return false;
+    *mode = (struct events_mode){1, 1, mode->sample_s / mode->batch, 0, 0};
+    return true;
+}
+
+static int32_t take_blocks(struct events_timer *self, struct rung_call *call,
+                           const struct rung_session *session,
+                           const struct rung_timing_recipe *recipe, struct events_mode *mode,
+                           struct rung_timing *out, struct rung_run **run)
+{
+    int32_t status = take_block(self, call, session, recipe, mode, recipe->seed, run);
+    if (without_batch(*run, status, mode)) {
+        session->end(session, *run);
+        *run = NULL;
+        call->error->code = RUNG_OK;
+        status = take_block(self, call, session, recipe, mode, recipe->seed, run);
+    }
+    if (status != RUNG_OK || !held_down(*run) || (*run)->fault.code[0])
+        return status;
+    out->measured.n_dropped = mode->repeats - mode->warmups;
+    session->end(session, *run);
+    *run = NULL;
+    return take_block(self, call, session, recipe, mode, recipe->seed ^ UINT64_C(1) << 63, run);
+}
+
+/* ---- What came out ---- */
+
+static void fill_measured(const struct rung_timing_recipe *recipe, const struct events_mode *mode,
+                          const struct rung_run *run, struct rung_measured *m)
+{
+    m->floor_ns = run->floor_ns;
+    m->sets = mode->sets;
+    m->batch = mode->batch;
+    m->cold = !recipe->cold ? RUNG_COLD_WARM : mode->batch > 1 ? RUNG_COLD_ROTATE : RUNG_COLD_FLUSH;
+    m->n_verified = run->n_verified;
+    m->before = run->before;
+    m->after = run->after;
+}
+
+static int32_t conclude(struct events_timer *self, struct rung_call *call,
+                        const struct rung_session *session, const struct rung_timing_recipe *recipe,
+                        const struct events_mode *mode, const struct rung_run *run,
+                        struct rung_timing *out)
+{
+    uint32_t skip = mode->warmups, n = mode->repeats - skip;
+    const struct rung_host *host = self->host;
+    double *raw = host->alloc(host, call->arena, 2 * (uint64_t)n * sizeof *raw, sizeof *raw);
+    char *advice = host->alloc(host, call->arena, EVENTS_ADVICE_BYTES, 1);
+    struct events_block b = {.self = self,
+                             .session = session,
+                             .timing = out,
+                             .peaks = events_peaks(self, session),
+                             .work.struct_size = sizeof b.work,
+                             .set_bytes = run->set_bytes};
+    if (!raw || !advice)
+        return events_fail(call->error, RUNG_ENOMEM, "events.memory", "no room for the samples");
+    int32_t status = session->work(session, call, recipe->dims, &b.work);
+    if (status != RUNG_OK)
+        return status;
+    memcpy(raw, run->samples_ns + skip, n * sizeof *raw);
     memcpy(raw + n, raw, n * sizeof *raw);
-    struct summary s = summarise(raw + n, n);
+    b.times = events_summarise(raw + n, n);
+    fill_measured(recipe, mode, run, &out->measured);
     out->measured.n_samples = n;
     out->measured.samples_ns = raw;
-    out->measured.floor_ns = run->floor_ns;
-    out->physical_floor_ns = physical_floor(self, session, &work);
-    out->metrics = metrics_of(self->host, call, &s, n, run->floor_ns);
-    advise(self, session, out, recipe, &s, &work, advice);
+    out->measured.launch_bound = b.times.median < 3 * run->floor_ns;
+    out->physical_floor_ns = events_floor(&b.peaks, &b.work);
+    out->metrics = events_metrics(&b, call);
+    events_advise(&b, advice);
     out->advice = (struct rung_text){advice, strlen(advice)};
     return out->metrics
                ? RUNG_OK
-               : fail(call->error, RUNG_ENOMEM, "events.memory", "no room for the metrics");
+               : events_fail(call->error, RUNG_ENOMEM, "events.memory", "no room for the metrics");
+}
+
+static int32_t check_recipe(struct rung_call *call, const struct rung_timing_recipe *recipe)
+{
+    if (recipe->samples && recipe->samples <= EVENTS_MAX_REPEATS &&
+        recipe->warmups <= EVENTS_MAX_REPEATS - recipe->samples)
+        return RUNG_OK;
+    return events_fail(call->error, RUNG_EINVAL, "events.recipe",
+                       "between 1 and 2^20 launches, warm-ups included");
 }
 
 static int32_t measure(void *ptr, struct rung_call *call, const struct rung_session *session,
                        const struct rung_timing_recipe *recipe, struct rung_timing *out)
 {
-    struct timer *self = ptr;
+    struct events_timer *self = ptr;
+    struct events_mode mode = {0};
     struct rung_run *run = NULL;
     *out = (struct rung_timing){
         .struct_size = sizeof *out, .kind = RUNG_TIME_MEASURED, .advice = {"", 0}};
     out->fault.struct_size = sizeof out->fault;
     out->measured.struct_size = sizeof out->measured;
     out->modelled.struct_size = sizeof out->modelled;
-    if (!recipe->samples || recipe->samples > MAX_REPEATS ||
-        recipe->warmups > MAX_REPEATS - recipe->samples)
-        return fail(call->error, RUNG_EINVAL, "events.recipe",
-                    "between 1 and 2^20 launches, warm-ups included");
-    struct rung_run_request request = {.struct_size = sizeof request,
-                                       .flags = RUNG_RUN_TIMED | (recipe->cold ? RUNG_RUN_COLD : 0),
-                                       .dims = recipe->dims,
-                                       .seed = recipe->seed,
-                                       .repeats = recipe->warmups + recipe->samples};
-    int32_t status = session->run(session, call, &request, &run);
-    if (status == RUNG_OK) {
-        take_fault(session, run, &out->fault);
-        if (!out->fault.code[0] && (run->n_samples != request.repeats || !run->samples_ns))
-            status = fail(call->error, RUNG_EMISUSE, "events.samples",
-                          "the session timed not every launch");
-        else if (!out->fault.code[0])
-            status = conclude(self, call, session, recipe, run, out);
+    int32_t status = check_recipe(call, recipe);
+    if (status == RUNG_OK)
+        status = events_choose(self, call, session, recipe, out, &mode);
+    if (status != RUNG_OK || out->fault.code[0])
+        return status;
+    status = take_blocks(self, call, session, recipe, &mode, out, &run);
+    if (status == RUNG_OK)
+        events_fault(session, run, &out->fault);
+    if (status == RUNG_OK && !out->fault.code[0]) {
+        if (!run->samples_ns || run->n_samples != mode.repeats)
+            status = events_fail(call->error, RUNG_EMISUSE, "events.samples",
+                                 "the session timed not every launch");
+        else
+            status = conclude(self, call, session, recipe, &mode, run, out);
+        events_note(self, session, recipe, &mode);
     }
     session->end(session, run);
     return status;
@@ -192,12 +196,14 @@ static int32_t create(const struct rung_host *host, const struct rung_options *o
                       struct rung_error *err, void **out)
 {
     const char *path = host->opt_string(host, options, "gpu");
-    if (!path || strlen(path) >= PATH_BYTES)
-        return fail(err, RUNG_ECONFIG, "events.gpu",
-                    "option gpu: a path of at most 4095 bytes is needed");
-    struct timer *self = calloc(1, sizeof *self);
+    struct events_timer *self = calloc(1, sizeof *self);
     if (!self)
-        return fail(err, RUNG_ENOMEM, "events.memory", "out of memory");
+        return events_fail(err, RUNG_ENOMEM, "events.memory", "out of memory");
+    if (!path || strlen(path) >= sizeof self->path) {
+        free(self);
+        return events_fail(err, RUNG_ECONFIG, "events.gpu",
+                           "option gpu: a path of at most 4095 bytes is needed");
+    }
     self->host = host;
     memcpy(self->path, path, strlen(path) + 1);
     *out = self;
@@ -206,7 +212,7 @@ static int32_t create(const struct rung_host *host, const struct rung_options *o
 
 static int32_t start(void *ptr, struct rung_error *err)
 {
-    struct timer *self = ptr;
+    struct events_timer *self = ptr;
     return gpu_read(self->path, &self->gpu, err);
 }
 
@@ -233,11 +239,14 @@ static const struct rung_factory factory = {
     .kind = RUNG_KIND_TIMER,
     .name = "events",
     .summary = "Measured times from events on the device's stream",
-    .doc = "Outputs and temps are poisoned before every launch of the plan, inputs are compared "
-           "afterwards. A cold "
-           "recipe overwrites twice the L2 before each launch; the launches queue up behind that, "
-           "so that the "
-           "host's part of a launch is not in the time.",
+    .doc =
+        "Plans of less than 200 us are replayed as a graph of many executions, about 1 ms of them, "
+        "each on buffers of its own; longer ones are launched one by one. Before every sample all "
+        "inputs are drawn anew and outputs and temps poisoned; a cold recipe then empties the L2. "
+        "Some samples, chosen at random, and the last one are compared with the reference. "
+        "Launches queue up behind the flush, so that the host's part of a launch is not in the "
+        "time. A block during which heat or the board held the clock below three quarters of its "
+        "highest is thrown away and measured once more.",
     .options = options,
     .ops = &ops,
     .create = create,

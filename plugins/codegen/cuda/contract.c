@@ -45,7 +45,12 @@ static void write_tensors(FILE *f, const struct rung_task *task)
                 c_type(t->dtype), t->role <= RUNG_ROLE_WEIGHT ? roles[t->role] : "");
         for (uint32_t d = 0; d < t->n_dims && d < RUNG_MAX_DIMS; d++)
             fprintf(f, "%s%s", d ? ", " : "", t->shape[d]);
-        fprintf(f, "], row-major, %" PRIu64 "-byte aligned\n", t->alignment);
+        fprintf(f, t->stride[0] ? "], strides [" : "], row-major");
+        for (uint32_t d = 0; t->stride[0] && d < t->n_dims && d < RUNG_MAX_DIMS; d++)
+            fprintf(f, "%s%s", d ? ", " : "", t->stride[d]);
+        fprintf(f, "%s, %" PRIu64 "-byte aligned\n",
+                t->stride[0] ? "] elements, what lies between them must stay as it is" : "",
+                t->alignment);
     }
 }
 

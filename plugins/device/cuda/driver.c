@@ -35,6 +35,25 @@ static int32_t missing(struct rung_error *err, const char *symbol, const char *w
     return RUNG_EUNAVAILABLE;
 }
 
+/* The name of a required function that is missing, or NULL. */
+static const char *find_functions(struct cuda_driver *driver)
+{
+    const char *lacks = NULL;
+    void *found;
+#define CUDA_FIND(member, symbol, params)                                                          \
+    found = dlsym(driver->library, symbol);                                                        \
+    memcpy(&driver->member, &found, sizeof found);
+#define CUDA_NEED(member, symbol, params)                                                          \
+    CUDA_FIND(member, symbol, params)                                                              \
+    if (!found)                                                                                    \
+        lacks = symbol;
+    CUDA_FUNCTIONS(CUDA_NEED)
+    CUDA_OPTIONAL(CUDA_FIND)
+#undef CUDA_NEED
+#undef CUDA_FIND
+    return lacks;
+}
+
 int32_t cuda_driver_open(struct cuda_driver *driver, const char *file, struct rung_error *err)
 {
     *driver = (struct cuda_driver){.library = dlopen(file, RTLD_NOW | RTLD_LOCAL)};
@@ -42,15 +61,7 @@ int32_t cuda_driver_open(struct cuda_driver *driver, const char *file, struct ru
         const char *why = dlerror();
         return missing(err, "cuda.no_driver", "no NVIDIA driver here", why ? why : file);
     }
-    const char *lacks = NULL;
-    void *found;
-#define CUDA_FIND(member, symbol, params)                                                          \
-    found = dlsym(driver->library, symbol);                                                        \
-    memcpy(&driver->member, &found, sizeof found);                                                 \
-    if (!found)                                                                                    \
-        lacks = symbol;
-    CUDA_FUNCTIONS(CUDA_FIND)
-#undef CUDA_FIND
+    const char *lacks = find_functions(driver);
     cu_result result = lacks ? CU_OK : driver->init(0);
     if (!lacks && result == CU_OK)
         return RUNG_OK;

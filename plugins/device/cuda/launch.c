@@ -4,7 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_SHARED = 48 << 10, PORTABLE_CLUSTER = 8 };
+enum {
+    DEFAULT_SHARED = 48 << 10,
+    PORTABLE_CLUSTER = 8,
+    PLAIN_ALIGNMENT = 16,
+    MOST_POINTERS = 64,
+};
 
 /*
  * More than 48 KiB of shared memory, static and dynamic, must be asked for (CUDA programming guide,
@@ -55,26 +60,73 @@ static struct cu_launch_config config_of(const struct cuda *self, const struct r
     return c;
 }
 
+/* ---- Parameters ---- */
+
+/*
+ * Parameters aligned to more than 16 bytes (tensor maps) lie elsewhere in a CUBIN than PTX says:
+ * its block of parameters starts at 0x210 on some GPUs, so that one of alignment 64 comes 48 bytes
+ * in. Where they lie is for the driver to know: it gets a pointer to each.
+ */
+static int is_aligned_wide(const struct rung_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->n_params; i++)
+        if (kernel->params[i].alignment > PLAIN_ALIGNMENT)
+            return 1;
+    return 0;
+}
+
+/* The driver reads as many bytes behind each pointer as the code says: the artifact must agree. */
+static int agrees(struct cuda *self, struct cuda_kernel *k, const struct rung_kernel *kernel)
+{
+    size_t offset, size = 0;
+    if (k->known || !self->driver.function_param)
+        return 1;
+    for (uint32_t i = 0; i < kernel->n_params; i++)
+        if (self->driver.function_param(k->function, i, &offset, &size) != CU_OK ||
+            size != kernel->params[i].size)
+            return 0;
+    k->known = self->driver.function_param(k->function, kernel->n_params, &offset, &size) != CU_OK;
+    return k->known;
+}
+
+/* Pointers into the launch's block. */
+static cu_result point(struct cuda *self, struct cuda_kernel *k, const struct rung_launch *l,
+                       void *pointers[MOST_POINTERS])
+{
+    if (l->kernel->n_params > MOST_POINTERS || !agrees(self, k, l->kernel))
+        return CU_INVALID_VALUE;
+    for (uint32_t i = 0; i < l->kernel->n_params; i++)
+        pointers[i] = (char *)(uintptr_t)l->params + l->kernel->params[i].offset;
+    return CU_OK;
+}
+
 static cu_result launch_kernel(struct cuda *self, struct cuda_kernel *k,
                                const struct rung_launch *l)
 {
     struct cu_launch_attribute attributes[2];
+    void *pointers[MOST_POINTERS];
     size_t bytes = l->param_bytes;
-    void *extra[] = {(void *)(uintptr_t)1,
+    void *block[] = {(void *)(uintptr_t)1,
                      (void *)(uintptr_t)l->params, /* CU_LAUNCH_PARAM_BUFFER_POINTER */
                      (void *)(uintptr_t)2, &bytes, /* CU_LAUNCH_PARAM_BUFFER_SIZE */
                      NULL};
+    int plain = !cluster_blocks(l) && !(l->flags & RUNG_LAUNCH_COOPERATIVE);
+    /* A recorded launch with attributes does not take the packed block either. */
+    void **params = !plain || is_aligned_wide(l->kernel) ? pointers : NULL;
+    void **extra = params || !bytes ? NULL : block;
     cu_result result = allow_shared(self, k, l);
     if (result == CU_OK)
         result = allow_cluster(self, k, l);
+    if (result == CU_OK && params)
+        result = point(self, k, l, pointers);
     if (result != CU_OK)
         return result;
-    if (!cluster_blocks(l) && !(l->flags & RUNG_LAUNCH_COOPERATIVE))
+    if (plain)
         return self->driver.launch(k->function, l->grid.x, l->grid.y, l->grid.z, l->block.x,
-                                   l->block.y, l->block.z, l->shared_bytes, self->stream, NULL,
-                                   bytes ? extra : NULL);
+                                   l->block.y, l->block.z, l->shared_bytes, self->stream, params,
+                                   extra);
     struct cu_launch_config config = config_of(self, l, attributes);
-    return self->driver.launch_ex(&config, k->function, NULL, bytes ? extra : NULL);
+    return self->driver.launch_ex(&config, k->function, params, extra);
 }
 
 /* How many blocks are resident at once, for one who launched too many. */
@@ -111,7 +163,7 @@ int32_t cuda_launch(void *ptr, struct rung_call *call, const struct rung_launch 
                     struct rung_fault *fault)
 {
     struct cuda *self = ptr;
-    int32_t status = cuda_enter(self, call);
+    int32_t status = cuda_enter_queue(self, call);
     if (status != RUNG_OK)
         return status;
     if (l->counters || l->sample_blocks) {
@@ -124,8 +176,12 @@ int32_t cuda_launch(void *ptr, struct rung_call *call, const struct rung_launch 
         if (strcmp(l->module->kernels[i].symbol, l->kernel->symbol) == 0)
             k = &l->module->kernels[i];
     if (supported(self, l, fault)) {
-        cu_result result = k ? launch_kernel(self, k, l) : CU_NOT_FOUND;
-        l->module->launched = 1;
+        cu_result result = k ? CU_OK : CU_NOT_FOUND;
+        if (k && self->recording && !cuda_graph_uses(self, l->module))
+            result = CU_OUT_OF_MEMORY;
+        if (result == CU_OK)
+            result = launch_kernel(self, k, l);
+        l->module->launched |= !self->recording; /* a replay runs it */
         cuda_fault(self, result, "launch", fault);
         if (result == CU_COOPERATIVE_TOO_LARGE)
             say_what_fits(self, k, l, fault);

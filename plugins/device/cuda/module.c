@@ -84,6 +84,7 @@ static cu_result load_any(struct cuda *self, const struct rung_artifact *artifac
 
 static void module_free(struct cuda *self, struct rung_module *m)
 {
+    cuda_graph_forget(self, m);
     if (m->module && !self->dead)
         self->driver.module_unload(m->module);
     for (uint32_t i = 0; i < m->n_kernels; i++)
@@ -98,6 +99,15 @@ static void module_free(struct cuda *self, struct rung_module *m)
     free(m);
 }
 
+/* Loaded at once: drivers that load on the first launch can't do so while a graph is recorded. */
+static cu_result function_of(struct cuda *self, cu_module module, struct cuda_kernel *k)
+{
+    cu_result result = self->driver.module_function(&k->function, module, k->symbol);
+    if (result == CU_OK && self->driver.function_load)
+        result = self->driver.function_load(k->function);
+    return result;
+}
+
 static cu_result find_kernels(struct cuda *self, const struct rung_artifact *artifact,
                               struct rung_module *m, struct rung_fault *fault)
 {
@@ -107,7 +117,7 @@ static cu_result find_kernels(struct cuda *self, const struct rung_artifact *art
         m->n_kernels = i + 1;
         if (!k->symbol)
             return CU_OUT_OF_MEMORY;
-        cu_result result = self->driver.module_function(&k->function, m->module, k->symbol);
+        cu_result result = function_of(self, m->module, k);
         if (result != CU_OK) {
             snprintf(fault->kernel, sizeof fault->kernel, "%s", artifact->kernels[i].expression);
             return result;
@@ -155,6 +165,7 @@ void cuda_unload(void *ptr, struct rung_module *m)
     struct cuda *self = ptr;
     if (!m)
         return;
+    cuda_graph_abandon(self);
     if (!self->dead)
         self->driver.context_set(self->context);
     module_free(self, m);
@@ -168,9 +179,10 @@ static cu_result rebind(struct cuda *self, struct rung_module *m, cu_module modu
     cu_result result = CU_OK;
     for (uint32_t i = 0; i < m->n_kernels && result == CU_OK; i++) {
         struct cuda_kernel *k = &m->kernels[i];
-        result = self->driver.module_function(&k->function, module, k->symbol);
+        result = function_of(self, module, k);
         k->shared = 0;
         k->wide = 0;
+        k->known = 0;
     }
     for (struct variable *v = m->variables; v && result == CU_OK; v = v->next) {
         size_t bytes = 0;
@@ -193,6 +205,7 @@ int32_t cuda_reset(void *ptr, struct rung_call *call, struct rung_module *m)
         return status;
     cu_result result = load_image(self, m->image, &fresh, log);
     if (result == CU_OK) {
+        cuda_graph_forget(self, m);
         self->driver.module_unload(m->module);
         m->module = fresh;
         m->uploaded = m->launched = 0;

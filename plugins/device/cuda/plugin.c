@@ -1,6 +1,6 @@
 /*
- * device "cuda": an NVIDIA GPU through the driver API. Memory, events, life. It loads libcuda only
- * in start(), so that its descriptor can be read anywhere. One thread at a time.
+ * device "cuda": an NVIDIA GPU through the driver API. Memory, events, description, life. It loads
+ * libcuda only in start(), so that its descriptor can be read anywhere. One thread at a time.
  */
 #include "cuda.h"
 
@@ -54,6 +54,7 @@ static void mem_free(void *ptr, struct rung_buffer *b)
     struct cuda *self = ptr;
     if (!b)
         return;
+    cuda_graph_abandon(self);
     if (!self->dead && self->driver.context_set(self->context) == CU_OK)
         self->driver.mem_free(b->base);
     free(b);
@@ -71,19 +72,21 @@ static void *mem_map(void *ptr, struct rung_buffer *b)
     return NULL;
 }
 
-static int32_t check_range(struct cuda *self, struct rung_call *call, const struct rung_buffer *b,
-                           uint64_t offset, uint64_t bytes)
+static int32_t check_range(struct rung_call *call, const struct rung_buffer *b, uint64_t offset,
+                           uint64_t bytes)
 {
     if (offset > b->bytes || bytes > b->bytes - offset)
         return fail(call->error, RUNG_EINVAL, "cuda.range", "the range lies outside the buffer");
-    return cuda_enter(self, call);
+    return RUNG_OK;
 }
 
 static int32_t mem_write(void *ptr, struct rung_call *call, struct rung_buffer *b, uint64_t offset,
                          const void *from, uint64_t bytes)
 {
     struct cuda *self = ptr;
-    int32_t status = check_range(self, call, b, offset, bytes);
+    int32_t status = check_range(call, b, offset, bytes);
+    if (status == RUNG_OK)
+        status = cuda_enter(self, call);
     if (status != RUNG_OK || !bytes)
         return status;
     cu_result result = self->driver.copy_in(b->address + offset, from, bytes, self->stream);
@@ -96,9 +99,11 @@ static int32_t mem_read(void *ptr, struct rung_call *call, struct rung_buffer *b
                         void *to, uint64_t bytes)
 {
     struct cuda *self = ptr;
-    int32_t status = check_range(self, call, b, offset, bytes);
-    if (status ==
-        RUNG_OK) /* a kernel that hangs must meet the deadline here, not inside the copy */
+    int32_t status = check_range(call, b, offset, bytes);
+    if (status == RUNG_OK)
+        status = cuda_enter(self, call);
+    /* A kernel that hangs must meet the deadline here, not inside the copy. */
+    if (status == RUNG_OK)
         status = cuda_settle(self, call, "before a copy from the GPU");
     if (status != RUNG_OK || !bytes)
         return status;
@@ -119,12 +124,44 @@ static int is_byte(const unsigned char *pattern, uint64_t n)
     return memcmp(pattern, pattern + 1, n - 1) == 0;
 }
 
+/* Bytes of one value at the start of p, at most n. */
+static uint64_t run_of(const unsigned char *p, uint64_t n)
+{
+    uint64_t same = 1;
+    while (same < n && p[same] == p[0])
+        same++;
+    return same;
+}
+
+/*
+ * Writes bytes that the caller may change afterwards. A graph would copy from host memory at each
+ * replay, so there they become values of fills.
+ */
+static cu_result put(struct cuda *self, cu_address at, const unsigned char *p, uint64_t n)
+{
+    cu_result result = CU_OK;
+    unsigned word;
+    if (!self->recording)
+        return self->driver.copy_in(at, p, n, self->stream);
+    for (uint64_t i = 0, take; i < n && result == CU_OK; i += take) {
+        take = run_of(p + i, n - i);
+        if (take < 4 && (at + i) % 4 == 0 && n - i >= 4) {
+            take = 4;
+            memcpy(&word, p + i, sizeof word);
+            result = self->driver.set32(at + i, word, 1, self->stream);
+        } else {
+            result = self->driver.set8(at + i, p[i], take, self->stream);
+        }
+    }
+    return result;
+}
+
 /* The pattern once, then what is there already behind itself, doubling. */
 static cu_result fill_doubling(struct cuda *self, cu_address at, uint64_t bytes,
                                const void *pattern, uint64_t n)
 {
     uint64_t done = n < bytes ? n : bytes;
-    cu_result result = self->driver.copy_in(at, pattern, done, self->stream);
+    cu_result result = put(self, at, pattern, done);
     while (result == CU_OK && done < bytes) {
         uint64_t take = done < bytes - done ? done : bytes - done;
         result = self->driver.copy(at + done, at, take, self->stream);
@@ -139,7 +176,9 @@ static int32_t mem_fill(void *ptr, struct rung_call *call, struct rung_buffer *b
     struct cuda *self = ptr;
     const unsigned char *p = pattern;
     (void)written; /* this device does not watch reads */
-    int32_t status = check_range(self, call, b, offset, bytes);
+    int32_t status = check_range(call, b, offset, bytes);
+    if (status == RUNG_OK)
+        status = cuda_enter_queue(self, call);
     if (status != RUNG_OK || !bytes)
         return status;
     if (!n)
@@ -167,9 +206,11 @@ static int32_t mem_copy(void *ptr, struct rung_call *call, struct rung_buffer *t
                         uint64_t bytes)
 {
     struct cuda *self = ptr;
-    int32_t status = check_range(self, call, to, to_offset, bytes);
+    int32_t status = check_range(call, to, to_offset, bytes);
     if (status == RUNG_OK)
-        status = check_range(self, call, from, from_offset, bytes);
+        status = check_range(call, from, from_offset, bytes);
+    if (status == RUNG_OK)
+        status = cuda_enter_queue(self, call);
     if (status != RUNG_OK || !bytes)
         return status;
     cu_result result = self->driver.copy(to->address + to_offset, from->address + from_offset,
@@ -209,6 +250,7 @@ static void event_free(void *ptr, struct rung_device_event *e)
     struct cuda *self = ptr;
     if (!e)
         return;
+    cuda_graph_abandon(self);
     if (!self->dead && self->driver.context_set(self->context) == CU_OK)
         self->driver.event_free(e->event);
     free(e);
@@ -254,6 +296,23 @@ static int32_t info(void *ptr, struct rung_call *call, struct rung_device_info *
     return RUNG_OK;
 }
 
+static uint64_t native(void *ptr, uint32_t what)
+{
+    struct cuda *self = ptr;
+    if (self->dead || self->driver.context_set(self->context) != CU_OK)
+        return 0;
+    switch (what) {
+    case RUNG_NATIVE_CONTEXT:
+        return (uintptr_t)self->context;
+    case RUNG_NATIVE_STREAM:
+        return (uintptr_t)self->stream;
+    case RUNG_NATIVE_ORDINAL:
+        return (uint64_t)self->device;
+    default:
+        return 0;
+    }
+}
+
 static int attribute(struct cuda *self, int which, int otherwise)
 {
     int value;
@@ -283,12 +342,14 @@ static void describe(struct cuda *self)
     describe_id(self);
     self->clusters = attribute(self, CU_ATTR_CLUSTER_LAUNCH, 0);
     self->cooperative = attribute(self, CU_ATTR_COOPERATIVE_LAUNCH, 0);
+    self->tensor_maps = self->driver.tensormap && attribute(self, CU_ATTR_TENSOR_MAPS, 0);
     self->driver.driver_version(&version);
     self->driver.mem_info(&free_bytes, &total);
     snprintf(self->version, sizeof self->version, "CUDA %d.%d", version / 1000,
              version % 1000 / 10);
-    snprintf(self->arch, sizeof self->arch, "sm_%d%d", attribute(self, CU_ATTR_MAJOR, 0),
-             attribute(self, CU_ATTR_MINOR, 0));
+    uint32_t major = (uint32_t)attribute(self, CU_ATTR_MAJOR, 0),
+             minor = (uint32_t)attribute(self, CU_ATTR_MINOR, 0);
+    snprintf(self->arch, sizeof self->arch, "sm_%u%u", major, minor);
     self->info = (struct rung_device_info){
         .struct_size = sizeof self->info,
         .flags = RUNG_DEVICE_MEASURES,
@@ -302,7 +363,13 @@ static void describe(struct cuda *self)
         .max_threads_per_block = (uint32_t)attribute(self, CU_ATTR_MAX_THREADS_PER_BLOCK, 1024),
         .max_shared_bytes = (uint32_t)attribute(self, CU_ATTR_MAX_SHARED_OPTIN, 48 << 10),
         .l2_bytes = (uint32_t)attribute(self, CU_ATTR_L2_BYTES, 0),
-        .driver = self->version};
+        .driver = self->version,
+        .compute_major = major,
+        .compute_minor = minor,
+        .sm_khz = (uint32_t)attribute(self, CU_ATTR_SM_KHZ, 0),
+        .memory_khz = (uint32_t)attribute(self, CU_ATTR_MEMORY_KHZ, 0),
+        .memory_bus_bits = (uint32_t)attribute(self, CU_ATTR_MEMORY_BUS_BITS, 0),
+        .ordinal = (uint32_t)self->ordinal};
 }
 
 static int32_t pick_device(struct cuda *self, struct rung_error *err)
@@ -351,9 +418,12 @@ static int32_t start(void *ptr, struct rung_error *err)
 static void stop(void *ptr)
 {
     struct cuda *self = ptr;
+    nvml_close(&self->nvml);
+    cuda_graph_abandon(self);
     if (!self->started || self->dead)
         return;
     self->driver.context_set(self->context);
+    cuda_flush_free(self);
     self->driver.stream_free(self->stream);
     self->driver.context_release(self->device);
     self->started = 0;
@@ -405,7 +475,15 @@ static const struct rung_device_ops ops = {.struct_size = sizeof ops,
                                            .event_elapsed = event_elapsed,
                                            .reset = cuda_reset,
                                            .symbol = cuda_symbol,
-                                           .copy = mem_copy};
+                                           .copy = mem_copy,
+                                           .capture = cuda_capture,
+                                           .captured = cuda_captured,
+                                           .replay = cuda_replay,
+                                           .graph_free = cuda_graph_free,
+                                           .flush = cuda_flush,
+                                           .condition = cuda_condition,
+                                           .native = native,
+                                           .tensormap = cuda_tensormap};
 
 static const struct rung_factory factory = {
     .struct_size = sizeof factory,
@@ -414,7 +492,7 @@ static const struct rung_factory factory = {
     .name = "cuda",
     .summary = "An NVIDIA GPU through the CUDA driver",
     .doc = "Needs libcuda.so.1, which comes with the NVIDIA driver, and nothing of the toolkit. "
-           "Measures time. "
+           "Measures time; tells clocks and temperature where libnvidia-ml.so.1 is there. "
            "After a fault such as an illegal address the process must be replaced.",
     .options = options,
     .ops = &ops,

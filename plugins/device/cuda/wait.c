@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-int32_t cuda_enter(struct cuda *self, struct rung_call *call)
+int32_t cuda_enter_queue(struct cuda *self, struct rung_call *call)
 {
     if (self->dead) {
         call->error->code = RUNG_EUNAVAILABLE;
@@ -19,12 +19,42 @@ int32_t cuda_enter(struct cuda *self, struct rung_call *call)
     return RUNG_OK;
 }
 
-/* Errors after which the context is lost (CUDA driver API reference, CUresult). */
+int32_t cuda_enter(struct cuda *self, struct rung_call *call)
+{
+    if (!self->recording || self->dead)
+        return cuda_enter_queue(self, call);
+    call->error->code = RUNG_EMISUSE;
+    snprintf(call->error->symbol, sizeof call->error->symbol, "cuda.recording");
+    snprintf(call->error->message, sizeof call->error->message,
+             "a graph is being recorded: only launches, fills and copies until it ends");
+    return RUNG_EMISUSE;
+}
+
+/* The GPU, its driver or the server before it went away; nothing of the kernel's doing. */
+static int lost(cu_result result)
+{
+    switch (result) {
+    case CU_NOT_INITIALIZED:
+    case CU_DEINITIALIZED:
+    case CU_DEVICE_UNAVAILABLE:
+    case CU_INVALID_CONTEXT:
+    case CU_ECC_UNCORRECTABLE:
+    case CU_NVLINK_UNCORRECTABLE:
+    case CU_CONTAINED:
+    case CU_CONTEXT_IS_DESTROYED:
+    case CU_SYSTEM_NOT_READY:
+    case CU_EXTERNAL_DEVICE:
+    case CU_KEY_ROTATION:
+        return 1;
+    default:
+        return result >= CU_MPS_FIRST && result <= CU_MPS_LAST;
+    }
+}
+
+/* Errors after which the context can't be used (CUDA driver API reference, CUresult). */
 static int sticky(cu_result result)
 {
     switch (result) {
-    case CU_ECC_UNCORRECTABLE:
-    case CU_NVLINK_UNCORRECTABLE:
     case CU_ILLEGAL_ADDRESS:
     case CU_LAUNCH_TIMEOUT:
     case CU_ASSERT:
@@ -34,9 +64,10 @@ static int sticky(cu_result result)
     case CU_INVALID_ADDRESS_SPACE:
     case CU_INVALID_PC:
     case CU_LAUNCH_FAILED:
+    case CU_TENSOR_MEMORY_LEAK:
         return 1;
     default:
-        return 0;
+        return lost(result);
     }
 }
 
@@ -101,18 +132,19 @@ static const char *code_of(cu_result result)
     case CU_INVALID_IMAGE:
     case CU_UNSUPPORTED_PTX_VERSION:
     case CU_JIT_COMPILER_NOT_FOUND:
+    case CU_JIT_DISABLED:
+    case CU_INVALID_SOURCE:
     case CU_NOT_SUPPORTED:
         return "device.unsupported";
     case CU_OUT_OF_MEMORY:
         return "device.memory";
-    case CU_ECC_UNCORRECTABLE:
-    case CU_NVLINK_UNCORRECTABLE:
-        return "device.lost";
     case CU_INVALID_VALUE:
     case CU_NOT_FOUND:
         return "launch.error";
     default:
-        return "run.crash";
+        if (result >= CU_CAPTURE_FIRST && result <= CU_CAPTURE_LAST)
+            return "device.unsupported";
+        return lost(result) ? "device.lost" : "run.crash";
     }
 }
 
@@ -132,8 +164,16 @@ static const char *remark(cu_result result)
         return "; so many blocks a cluster, with their shared memory, do not fit: take fewer";
     case CU_LAUNCH_FAILED:
         return "; often an access outside shared or local memory";
+    case CU_NO_BINARY_FOR_GPU:
+        return "; the code was compiled for other GPUs";
+    case CU_ASSERT:
+        return "; an assert() of the kernel failed";
+    case CU_TENSOR_MEMORY_LEAK:
+        return "; each block must free the tensor memory that it allocates";
     default:
-        return "";
+        if (result >= CU_CAPTURE_FIRST && result <= CU_CAPTURE_LAST)
+            return "; this can't be recorded as a graph";
+        return lost(result) ? "; not the kernel's doing: a new process is needed" : "";
     }
 }
 

@@ -4,6 +4,11 @@
 
 #include "../common/reply.h"
 
-extern const struct llm_dialect anthropic_dialect;
+/* Functions of llm_dialect. Thinking that is signed is kept as an echo of "anthropic". */
+int32_t anthropic_read(const cJSON *json, const struct llm_asker *asker, struct llm_reply *reply,
+                       struct rung_error *error);
+int32_t anthropic_event(const cJSON *json, const struct llm_asker *asker, struct llm_reply *reply,
+                        struct rung_error *error);
+void anthropic_end(const struct llm_asker *asker, struct llm_reply *reply);
 
 #endif

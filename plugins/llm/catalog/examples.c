@@ -59,7 +59,8 @@ static struct prompt_tensor tensor_of(const struct rung_tensor_spec *spec)
         .name = span_of(spec->name),
         .role = span_of(spec->role <= RUNG_ROLE_WEIGHT ? roles[spec->role] : ""),
         .dtype = dtype_name(spec->dtype),
-        .alignment = (uint32_t)spec->alignment};
+        .alignment = (uint32_t)spec->alignment,
+        .strided = spec->stride[0] != NULL};
     for (; tensor.n_dims < spec->n_dims && tensor.n_dims < PROMPT_MAX_DIMS; ++tensor.n_dims)
         tensor.dims[tensor.n_dims] = span_of(spec->shape[tensor.n_dims]);
     return tensor;

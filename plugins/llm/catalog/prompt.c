@@ -161,8 +161,9 @@ static void read_contract_line(struct prompt *prompt, struct llm_span line)
     if (!close)
         return;
     read_dims(&tensor, (struct llm_span){open + 1, (size_t)(close - open - 1)});
-    tensor.alignment =
-        read_alignment((struct llm_span){close, rest.len - (size_t)(close - rest.ptr)});
+    const struct llm_span after = {close, rest.len - (size_t)(close - rest.ptr)};
+    tensor.alignment = read_alignment(after);
+    tensor.strided = llm_span_starts(after, "], strides [");
     add_tensor(prompt, &tensor);
 }
 

@@ -22,6 +22,7 @@ struct prompt_tensor {
     struct llm_span dims[PROMPT_MAX_DIMS];
     uint32_t n_dims;
     uint32_t alignment; /* bytes; 0 when the contract does not say */
+    bool strided;       /* not row-major */
 };
 
 /* A fenced block that the catalog wrote: it carries "// catalog: family/stem variant N". */

@@ -138,6 +138,9 @@ static bool check_tensors(const struct prompt *prompt, struct target *target)
         if (tensor->alignment && tensor->alignment < MIN_ALIGNMENT)
             return target_refuse(target, "Its kernels need tensors that are aligned to %d bytes.",
                                  MIN_ALIGNMENT);
+        if (tensor->strided)
+            return target_refuse(target, "It has kernels only of dense tensors; %.*s has strides.",
+                                 (int)tensor->name.len, tensor->name.ptr);
         for (uint32_t d = 0; d < tensor->n_dims; ++d)
             if (!plain_dim(tensor->dims[d]))
                 return target_refuse(target, "It can't read the shape of %.*s.",

@@ -1,11 +1,9 @@
 /* Errors of providers; see fault.h. */
-#define _DEFAULT_SOURCE /* timegm */
 #include "fault.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MESSAGE = 512, NAME = 96, HAYSTACK = MESSAGE + 3 * NAME };
 
@@ -100,11 +98,23 @@ static uint32_t status_of_type(const struct fault *f)
     static const struct {
         const char *word;
         uint32_t status;
-    } words[] = {
-        {"overloaded", 529},        {"rate_limit", 429},        {"resource_exhausted", 429},
-        {"authentication", 401},    {"invalid_api_key", 401},   {"permission", 403},
-        {"not_found", 404},         {"invalid_request", 400},   {"invalid_argument", 400},
-        {"request_too_large", 413}, {"insufficient_quota", 429}};
+    } words[] = {{"overloaded", 529},
+                 {"rate_limit", 429},
+                 {"resource_exhausted", 429},
+                 {"authentication", 401},
+                 {"invalid_api_key", 401},
+                 {"permission", 403},
+                 {"not_found", 404},
+                 {"invalid_request", 400},
+                 {"invalid_argument", 400},
+                 {"request_too_large", 413},
+                 {"insufficient_quota", 429},
+                 {"content_filter", 400},
+                 {"content_policy", 400},
+                 {"context_length", 400},
+                 {"rate limit", 429},
+                 {"too many requests", 429},
+                 {"throttl", 429}};
     const long code = strtol(f->code, NULL, 10);
     if (code >= 400 && code <= 599)
         return (uint32_t)code;
@@ -114,108 +124,63 @@ static uint32_t status_of_type(const struct fault *f)
     return 500;
 }
 
-/* ---- When to come back ---- */
-
-/* A decimal number of whole text times scale, as milliseconds; false when it is none. */
-static bool read_wait(struct llm_span text, double scale, uint32_t *ms)
-{
-    char copy[32], *end;
-    text = llm_trim(text);
-    if (text.len == 0 || text.len >= sizeof copy || !isdigit((unsigned char)text.ptr[0]))
-        return false;
-    memcpy(copy, text.ptr, text.len);
-    copy[text.len] = 0;
-    const double value = strtod(copy, &end) * scale;
-    if (*end || !(value >= 0))
-        return false;
-    *ms = value < 1 ? 1 : value > 1e9 ? 1000000000u : (uint32_t)value;
-    return true;
-}
-
-/* "Sun, 06 Nov 1994 08:49:37 GMT", RFC 9110, 5.6.7 */
-static bool read_date(struct llm_span text, uint32_t *ms)
-{
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    char copy[40], month[4];
-    struct tm t = {0};
-    text = llm_trim(text);
-    if (text.len == 0 || text.len >= sizeof copy)
-        return false;
-    memcpy(copy, text.ptr, text.len);
-    copy[text.len] = 0;
-    if (sscanf(copy, "%*3s, %2d %3s %4d %2d:%2d:%2d GMT", &t.tm_mday, month, &t.tm_year, &t.tm_hour,
-               &t.tm_min, &t.tm_sec) != 6)
-        return false;
-    const char *found = strlen(month) == 3 ? strstr(months, month) : NULL;
-    if (!found || (found - months) % 3)
-        return false;
-    t.tm_mon = (int)(found - months) / 3;
-    t.tm_year -= 1900;
-    const time_t then = timegm(&t), now = time(NULL);
-    const double wait = difftime(then, now);
-    *ms = wait < 0 ? 1 : wait > 1e6 ? 1000000000u : (uint32_t)(wait * 1000) + 1;
-    return true;
-}
-
-/* error.details[] with "retryDelay": "37s" */
-static bool read_retry_info(const cJSON *json, uint32_t *ms)
-{
-    const cJSON *details = llm_json_get(llm_json_get(object_of(json), "error"), "details");
-    if (!cJSON_IsArray(details))
-        return false;
-    for (const cJSON *d = details->child; d; d = d->next) {
-        const char *delay = llm_json_text(d, "retryDelay");
-        const size_t n = delay ? strlen(delay) : 0;
-        if (n > 1 && delay[n - 1] == 's')
-            return read_wait((struct llm_span){delay, n - 1}, 1000, ms);
-    }
-    return false;
-}
-
-uint32_t llm_retry_after_ms(const struct llm_wire *wire, const cJSON *json)
-{
-    uint32_t ms = 0;
-    if (!read_wait(wire->retry_after_ms, 1, &ms) && !read_wait(wire->retry_after, 1000, &ms) &&
-        !read_date(wire->retry_after, &ms))
-        read_retry_info(json, &ms);
-    return ms;
-}
-
 /* ---- What it means ---- */
 
-static const char *const context_phrases[] = {"context_length_exceeded",
-                                              "maximum context length",
-                                              "context window",
-                                              "context length",
-                                              "context size",
-                                              "context limit",
-                                              "context_size",
-                                              "prompt is too long",
-                                              "input is too long",
-                                              "input token count",
-                                              "prompt too long",
-                                              "string_above_max",
-                                              NULL};
+/* How each server says that a prompt is too long. */
+static const char *const context_phrases[] = {
+    "context_length",        /* OpenAI's code */
+    "context length",        /* OpenAI, vLLM, SGLang, Mistral, DeepSeek, LM Studio, Ollama */
+    "context window",        /* Responses, OpenRouter */
+    "context size",          /* llama.cpp */
+    "context_size",          /* its type, exceed_context_size_error */
+    "context limit",         /* Anthropic, with max_tokens */
+    "prompt is too long",    /* Anthropic */
+    "input is too long",     /* Bedrock */
+    "input token count",     /* Gemini */
+    "prompt token count",    /* Copilot's proxies */
+    "maximum prompt length", /* xAI */
+    "max_model_len",         /* vLLM */
+    "model token limit",     /* Moonshot */
+    "reduce the length",     /* Groq */
+    "prompt too long",       "string_above_max", NULL};
 static const char *const filter_phrases[] = {"content_filter",
                                              "content filter",
                                              "content_policy",
                                              "content management policy",
                                              "moderation",
                                              "invalid_prompt",
+                                             "usage policy",
+                                             "data_inspection_failed",
                                              NULL};
+/* A quota that waiting doesn't refill. Gemini's "exceeded your current quota" is no such thing. */
 static const char *const quota_phrases[] = {"insufficient_quota",
+                                            "insufficient_user_quota",
+                                            "exceeded_current_quota_error",
                                             "credit balance is too low",
                                             "billing_error",
                                             "billing_not_active",
+                                            "billing_hard_limit",
                                             "insufficient balance",
                                             "insufficient credits",
+                                            "insufficient_balance",
+                                            "specified api usage limits",
+                                            "specified workspace api usage limits",
+                                            "arrearage",
                                             NULL};
 static const char *const key_phrases[] = {"api_key_invalid", "api key not valid", "invalid_api_key",
-                                          NULL};
+                                          "expired_api_key", NULL};
+static const char *const model_phrases[] = {"model_not_found",
+                                            "not a valid model",
+                                            "model not exist",
+                                            "invalid model name",
+                                            "model identifier is invalid",
+                                            "invalid_model",
+                                            NULL};
 
 static bool is_context(const struct fault *f)
 {
-    return f->status == 413 || ((f->status == 400 || f->status == 422) && says(f, context_phrases));
+    const bool may = f->status == 400 || f->status == 422 || f->status == 500;
+    return f->status == 413 || (may && says(f, context_phrases));
 }
 
 static bool is_filter(const struct fault *f)
@@ -225,7 +190,7 @@ static bool is_filter(const struct fault *f)
 
 static bool is_passing(uint32_t status)
 {
-    return status == 408 || status == 409 || status == 425 || status >= 500;
+    return status == 408 || status == 409 || status == 424 || status == 425 || status >= 500;
 }
 
 enum { SHORT = 160 };
@@ -267,46 +232,53 @@ static int32_t report_rest(struct rung_error *error, const struct llm_asker *ask
                            const struct fault *f, const struct llm_wire *wire)
 {
     char text[256], part[SHORT];
-    if (f->status == 404) {
+    if (f->status == 404 || (f->status == 400 && says(f, model_phrases))) {
         snprintf(text, sizeof text, "model '%s' is not known there, or the url is wrong",
                  shortened(part, span_of(asker->model)));
         return report(error, asker, f, RUNG_ECONFIG, "llm.model", text);
     }
     if (f->status >= 300 && f->status < 400) {
         snprintf(text, sizeof text, "redirects are not followed; it points to '%s'",
-                 shortened(part, wire->location));
-        return report(error, asker, f, RUNG_ECONFIG, "llm.redirect", text);
+                 shortened(part, llm_header(wire, "location")));
+        return report(error, asker, f, RUNG_ECONFIG, "llm.request", text);
     }
     return report(error, asker, f, RUNG_ECONFIG, "llm.request", "");
 }
 
+/* What may go away by itself; x-should-retry has the last word. */
+static int32_t report_passing(struct rung_error *error, const struct llm_asker *asker,
+                              const struct fault *f, const struct llm_wire *wire, const cJSON *json)
+{
+    if (llm_span_is(llm_header(wire, "x-should-retry"), "false"))
+        return report(error, asker, f, RUNG_ECONFIG, "llm.request",
+                      "the server asks not to try again");
+    error->retry_after_ms = llm_retry_after_ms(wire, json);
+    return f->status == 429 ? report(error, asker, f, RUNG_ERATELIMIT, "llm.rate", "")
+                            : report(error, asker, f, RUNG_EUNAVAILABLE, "llm.overloaded", "");
+}
+
 int32_t llm_fault_read(const struct llm_wire *wire, const cJSON *json,
-                       const struct llm_asker *asker, uint32_t *finish, struct rung_error *error)
+                       const struct llm_asker *asker, struct llm_turned_away *away,
+                       struct rung_error *error)
 {
     struct fault f = {.status = wire->status};
     read_body(&f, wire, json);
     if (f.status >= 200 && f.status < 300)
         f.status = status_of_type(&f);
     if (is_context(&f) || is_filter(&f)) {
-        *finish = is_filter(&f) && !is_context(&f) ? RUNG_FINISH_REFUSED : RUNG_FINISH_CONTEXT;
+        away->finish = is_context(&f) ? RUNG_FINISH_CONTEXT : RUNG_FINISH_REFUSED;
+        snprintf(away->word, sizeof away->word, "%s", f.code[0] ? f.code : f.type);
         return RUNG_OK;
     }
     error->retry_after_ms = 0;
     if (f.status == 402 ||
         ((f.status == 429 || f.status == 400 || f.status == 403) && says(&f, quota_phrases)))
-        return report(error, asker, &f, RUNG_ECONFIG, "llm.quota",
+        return report(error, asker, &f, RUNG_EBUDGET, "llm.quota",
                       "the account's quota or credit is used up");
     if (f.status == 401 || f.status == 403 || (f.status == 400 && says(&f, key_phrases)))
         return report_key(error, asker, &f);
-    const bool again = llm_span_is(llm_trim(wire->should_retry), "true");
-    const bool never = llm_span_is(llm_trim(wire->should_retry), "false");
-    if (f.status == 429 || is_passing(f.status) || again) {
-        if (never)
-            return report(error, asker, &f, RUNG_EUNSUPPORTED, "llm.no_retry",
-                          "the server asks not to try again");
-        error->retry_after_ms = llm_retry_after_ms(wire, json);
-        return f.status == 429 ? report(error, asker, &f, RUNG_ERATELIMIT, "llm.rate_limit", "")
-                               : report(error, asker, &f, RUNG_EUNAVAILABLE, "llm.server", "");
-    }
+    if (f.status == 429 || is_passing(f.status) ||
+        llm_span_is(llm_header(wire, "x-should-retry"), "true"))
+        return report_passing(error, asker, &f, wire, json);
     return report_rest(error, asker, &f, wire);
 }

@@ -205,13 +205,32 @@ void llm_body_free(struct llm_body *body)
     *body = (struct llm_body){0};
 }
 
-void llm_body_text(struct llm_body *body, cJSON *object, const char *name, const char *text)
+void llm_body_bytes(struct llm_body *body, cJSON *object, const char *name, struct llm_span bytes)
 {
     struct llm_text clean = {0};
-    llm_text_add_utf8(&clean, text, strlen(text));
+    llm_text_add_utf8(&clean, bytes.ptr, bytes.len);
     if (clean.failed || !cJSON_AddStringToObject(object, name, clean.ptr ? clean.ptr : ""))
         body->failed = true;
     llm_text_free(&clean);
+}
+
+void llm_body_text(struct llm_body *body, cJSON *object, const char *name, const char *text)
+{
+    llm_body_bytes(body, object, name, (struct llm_span){text, strlen(text)});
+}
+
+void llm_body_bool(struct llm_body *body, cJSON *object, const char *name, bool value)
+{
+    if (!cJSON_AddBoolToObject(object, name, value))
+        body->failed = true;
+}
+
+void llm_body_value(struct llm_body *body, cJSON *object, const char *name, cJSON *value)
+{
+    if (value && object && cJSON_AddItemToObject(object, name, value))
+        return;
+    cJSON_Delete(value);
+    body->failed = true;
 }
 
 void llm_body_number(struct llm_body *body, cJSON *object, const char *name, double number)
@@ -232,6 +251,15 @@ cJSON *llm_body_list(struct llm_body *body, cJSON *object, const char *name)
     cJSON *item = cJSON_AddArrayToObject(object, name);
     body->failed |= !item;
     return item;
+}
+
+void llm_body_words(struct llm_body *body, cJSON *object, const char *name, const char *word)
+{
+    cJSON *list = llm_body_list(body, object, name), *item = cJSON_CreateString(word);
+    if (list && item && cJSON_AddItemToArray(list, item))
+        return;
+    cJSON_Delete(item);
+    body->failed = true;
 }
 
 cJSON *llm_body_item(struct llm_body *body, cJSON *list)

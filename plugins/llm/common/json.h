@@ -46,6 +46,13 @@ void llm_body_free(struct llm_body *body);
 /* Text of a C string; bytes that are no UTF-8 are repaired. */
 void llm_body_text(struct llm_body *body, cJSON *object, const char *name, const char *text);
 void llm_body_number(struct llm_body *body, cJSON *object, const char *name, double number);
+void llm_body_bool(struct llm_body *body, cJSON *object, const char *name, bool value);
+/* Text of any bytes. */
+void llm_body_bytes(struct llm_body *body, cJSON *object, const char *name, struct llm_span bytes);
+/* Takes over a value, also when it fails. */
+void llm_body_value(struct llm_body *body, cJSON *object, const char *name, cJSON *value);
+/* A list of one text. */
+void llm_body_words(struct llm_body *body, cJSON *object, const char *name, const char *word);
 /* A new member that is an empty object or list; one more object at the end of a list. */
 cJSON *llm_body_object(struct llm_body *body, cJSON *object, const char *name);
 cJSON *llm_body_list(struct llm_body *body, cJSON *object, const char *name);

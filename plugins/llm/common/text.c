@@ -140,14 +140,27 @@ static char *copy(const struct rung_host *host, struct rung_call *call, const ch
     return text;
 }
 
-/* Tokens of all text that the request carries, at four bytes each. */
-static int64_t input_tokens(const struct rung_llm_request *request)
+static uint64_t characters(struct llm_span text)
 {
-    uint64_t bytes = 0;
+    uint64_t n = 0;
+    for (size_t i = 0; i < text.len; ++i)
+        n += ((unsigned char)text.ptr[i] & 0xc0) != 0x80;
+    return n;
+}
+
+int64_t llm_estimate(struct llm_span text)
+{
+    return (int64_t)((characters(text) + 3) / 4);
+}
+
+int64_t llm_estimate_prompt(const struct rung_llm_request *request)
+{
+    uint64_t n = 0;
     for (uint32_t m = 0; m < request->n_messages; ++m)
         for (uint32_t p = 0; p < request->messages[m].n_parts; ++p)
-            bytes += request->messages[m].parts[p].text.len;
-    return (int64_t)((bytes + 3) / 4);
+            n += characters((struct llm_span){request->messages[m].parts[p].text.ptr,
+                                              request->messages[m].parts[p].text.len});
+    return (int64_t)((n + 3) / 4);
 }
 
 int32_t llm_answer(const struct rung_host *host, struct rung_call *call,
@@ -172,11 +185,11 @@ int32_t llm_answer(const struct rung_host *host, struct rung_call *call,
         .n_parts = 1,
         .usage = {.struct_size = sizeof out->usage,
                   .estimated = 1,
-                  .input = input_tokens(request),
+                  .input = llm_estimate_prompt(request),
                   .cache_read = -1,
                   .cache_write_5m = -1,
                   .cache_write_1h = -1,
-                  .output = (int64_t)((n + 3) / 4),
+                  .output = llm_estimate((struct llm_span){text, n}),
                   .reasoning = -1},
         .model = name,
         .raw = {text, n},

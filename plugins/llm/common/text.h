@@ -38,6 +38,11 @@ struct llm_span llm_trim(struct llm_span span);
 bool llm_span_is(struct llm_span span, const char *string);
 bool llm_span_starts(struct llm_span span, const char *prefix);
 
+/* Tokens of a text by a rule of thumb: one for four characters of UTF-8, rounded up. */
+int64_t llm_estimate(struct llm_span text);
+/* The same of all text that the request carries. */
+int64_t llm_estimate_prompt(const struct rung_llm_request *request);
+
 /* Fills the error and returns code. symbol is a stable dotted name. */
 int32_t llm_fail(struct rung_error *error, int32_t code, const char *symbol, const char *format,
                  ...) __attribute__((format(printf, 4, 5)));
@@ -52,9 +57,9 @@ void llm_log(const struct rung_host *host, uint32_t level, const char *format, .
 uint64_t llm_hash(uint64_t hash, const void *bytes, size_t n);
 
 /*
- * Fills *out with one text part, finish, model name and estimated usage (a token for four bytes),
- * streams the text through request->on_delta when there is one. The texts are copied to
- * call->arena. RUNG_ENOMEM, or RUNG_ECANCELLED when on_delta stops the call.
+ * Fills *out with one text part, finish, model name and estimated usage (llm_estimate), and streams
+ * the text through request->on_delta when there is one. The texts are copied to call->arena.
+ * RUNG_ENOMEM, or RUNG_ECANCELLED when on_delta stops the call.
  */
 int32_t llm_answer(const struct rung_host *host, struct rung_call *call,
                    const struct rung_llm_request *request, const char *reply, size_t n,

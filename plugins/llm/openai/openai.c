@@ -1,140 +1,41 @@
 /*
- * llm_openai: OpenAI's Chat Completions, for OpenAI and for every server that speaks it. One
- * logical call is one request and one whole reply.
- *
- * An instance is immutable after start but for one atomic: which of the two names of the cap the
- * server takes. Calls may run at once.
+ * llm_openai: OpenAI's Chat Completions, for OpenAI and for every server that speaks it. What
+ * differs between them is the option `dialect` (dialects.c), and what differs between models the
+ * tables of models.
  */
-#include "../common/provider.h"
+#include "build.h"
 #include "reply.h"
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-static const char *const cap_names[] = {"max_completion_tokens", "max_tokens"};
-
-struct openai {
-    struct llm_provider base; /* first */
-    struct llm_login login;
-    char *key_header;
-    bool cap_swappable;
-    _Atomic uint32_t cap; /* index of cap_names */
-};
-
-/* ---- The request ---- */
-
-static const char *role_word(uint32_t role)
-{
-    return role == RUNG_MSG_SYSTEM ? "system" : role == RUNG_MSG_ASSISTANT ? "assistant" : "user";
-}
-
-/* Contents are texts, and roles alternate: some chat templates take nothing else. */
-static void add_messages(struct llm_body *body, const struct rung_llm_request *request)
-{
-    cJSON *list = llm_body_list(body, body->root, "messages");
-    struct llm_turn turn;
-    uint32_t at = 0;
-    while (llm_turn_next(request, &at, &turn)) {
-        cJSON *message = llm_body_item(body, list);
-        llm_body_text(body, message, "role", role_word(turn.role));
-        llm_body_text(body, message, "content", turn.text.ptr);
-        body->failed |= turn.text.failed;
-        llm_text_free(&turn.text);
-    }
-}
-
-static struct llm_body build(const struct openai *o, const struct rung_llm_request *request,
-                             const char *cap_name)
-{
-    static const char *const efforts[5] = {"low", "medium", "high", "xhigh", "max"};
-    const char *effort = llm_effort(&o->base, request, efforts);
-    const int64_t cap = llm_cap(&o->base, request);
-    struct llm_body body = llm_body_new();
-    llm_body_text(&body, body.root, "model", o->base.model);
-    add_messages(&body, request);
-    if (cap > 0)
-        llm_body_number(&body, body.root, cap_name, (double)cap);
-    if (effort)
-        llm_body_text(&body, body.root, "reasoning_effort", effort);
-    llm_add_temperature(&o->base, request, &body, body.root);
-    return body;
-}
-
-static int32_t send(const struct openai *o, struct rung_call *call,
-                    const struct rung_llm_request *request, const char *cap_name,
-                    struct llm_wire *wire)
-{
-    struct llm_body body = build(o, request, cap_name);
-    const int32_t status = llm_provider_post(&o->base, call, &o->login, &body, wire);
-    llm_body_free(&body);
-    return status;
-}
-
-/* ---- The call ---- */
-
-/* A prompt that the server counts at an eighth of its bytes was most likely cut (Ollama does). */
-static void warn_of_cut(const struct openai *o, const struct rung_llm_request *request,
-                        const struct rung_usage *usage)
-{
-    enum { FEWEST_BYTES = 16384, BYTES_A_TOKEN = 8 };
-    uint64_t bytes = 0;
-    for (uint32_t m = 0; m < request->n_messages; ++m)
-        for (uint32_t p = 0; p < request->messages[m].n_parts; ++p)
-            bytes += request->messages[m].parts[p].text.len;
-    const int64_t counted = usage->input + (usage->cache_read > 0 ? usage->cache_read : 0) +
-                            (usage->cache_write_5m > 0 ? usage->cache_write_5m : 0);
-    if (usage->estimated || usage->input < 0 || bytes < FEWEST_BYTES ||
-        (uint64_t)counted * BYTES_A_TOKEN >= bytes)
-        return;
-    llm_log(o->base.host, RUNG_LOG_WARN,
-            "request %s: the server counts %lld tokens for a prompt of %llu bytes; its context may "
-            "be too small, so that it cut the prompt",
-            request->key, (long long)counted, (unsigned long long)bytes);
-}
-
-static int32_t complete(void *self, struct rung_call *call, const struct rung_llm_request *request,
-                        struct rung_llm_response *out)
-{
-    struct openai *o = self;
-    const struct llm_asker asker = llm_provider_asker(&o->base);
-    struct llm_wire wire;
-    int32_t status = llm_provider_check(request, call->error);
-    if (status != RUNG_OK)
-        return status;
-    const uint32_t cap = atomic_load(&o->cap);
-    status = send(o, call, request, cap_names[cap], &wire);
-    if (status == RUNG_OK && o->cap_swappable && llm_cap(&o->base, request) > 0 &&
-        openai_refuses_cap(&wire, cap_names[cap])) {
-        llm_log(o->base.host, RUNG_LOG_INFO, "the server doesn't take %s; sending %s from now on",
-                cap_names[cap], cap_names[!cap]);
-        atomic_store(&o->cap, !cap);
-        status = send(o, call, request, cap_names[!cap], &wire);
-    }
-    if (status == RUNG_OK)
-        status = llm_reply_read(&openai_dialect, &wire, &asker, o->base.host, call, request, out);
-    if (status == RUNG_OK)
-        warn_of_cut(o, request, &out->usage);
-    return status;
-}
-
-/* ---- Settings ---- */
-
-/* OpenAI and Azure know the newer name; most others know the older one only. */
-static uint32_t cap_of(const char *name, const char *url)
-{
-    if (strcmp(name, "auto") != 0)
-        return strcmp(name, cap_names[1]) == 0;
-    return !strstr(url, "//api.openai.com") && !strstr(url, ".openai.azure.com");
-}
+static const struct llm_dialect dialect = {
+    .build = openai_build, .read = openai_read, .event = openai_event, .end = openai_end};
 
 static const struct rung_option opt_url = {
     .struct_size = sizeof opt_url,
     .type = RUNG_OPT_STRING,
     .name = "url",
-    .default_text = "https://api.openai.com/v1",
+    .default_text = "auto",
     .summary = "Base of the server's URLs; /v1 is added where no path stands, then "
-               "/chat/completions.",
+               "/chat/completions. auto is the dialect's own; azure and generic have none.",
+};
+static const struct rung_option opt_dialect = {
+    .struct_size = sizeof opt_dialect,
+    .type = RUNG_OPT_ENUM,
+    .name = "dialect",
+    .default_text = "auto",
+    .values = openai_dialect_words,
+    .summary = "Which server it is; auto goes by the url: OpenAI without one, generic for a host "
+               "that is not known.",
+};
+static const struct rung_option opt_api_version = {
+    .struct_size = sizeof opt_api_version,
+    .type = RUNG_OPT_STRING,
+    .flags = RUNG_OPT_ADVANCED,
+    .name = "api_version",
+    .summary = "Azure's older API: with it requests go to /openai/deployments/MODEL, with "
+               "?api-version=.",
 };
 static const struct rung_option opt_key = {
     .struct_size = sizeof opt_key,
@@ -147,10 +48,9 @@ static const struct rung_option opt_key_header = {
     .type = RUNG_OPT_STRING,
     .flags = RUNG_OPT_ADVANCED,
     .name = "key_header",
-    .default_text = "authorization",
     .summary =
         "Header that carries the key: authorization sends \"Bearer KEY\", any other the bare "
-        "key (Azure: api-key).",
+        "key. Default: the dialect's own, api-key for azure and else authorization.",
 };
 static const struct rung_option opt_cap = {
     .struct_size = sizeof opt_cap,
@@ -171,8 +71,8 @@ static const struct rung_option opt_cap_field = {
     .default_text = "auto",
     .values = cap_values,
     .summary =
-        "Name of the field that carries max_output_tokens; auto goes by the url, and changes "
-        "once where the server refuses the name.",
+        "Name of the field that carries max_output_tokens; auto goes by the model and the dialect, "
+        "and changes once where the server refuses the name.",
 };
 static const char *const effort_values[] = {"none", "minimal", "low", "medium",
                                             "high", "xhigh",   "max", NULL};
@@ -184,26 +84,63 @@ static const struct rung_option opt_effort = {
     .summary = "How much a model that reasons shall reason (reasoning_effort); which words a model "
                "takes is its own; not sent when absent.",
 };
-static const struct rung_option *const options[] = {&llm_opt_model,
-                                                    &opt_url,
-                                                    &opt_key,
-                                                    &opt_cap,
-                                                    &opt_effort,
-                                                    &llm_opt_temperature,
-                                                    &llm_opt_timeout,
-                                                    &opt_key_header,
-                                                    &opt_cap_field,
-                                                    &llm_opt_headers,
-                                                    &llm_opt_body,
-                                                    &llm_opt_plain,
-                                                    NULL};
+static const struct rung_option *const options[] = {
+    &llm_opt_model,  &opt_dialect,     &opt_url,       &opt_key,    &opt_cap, &opt_effort,
+    &opt_key_header, &opt_api_version, &opt_cap_field, LLM_OPTIONS, NULL};
+
+static int32_t validate(const struct rung_host *host, const struct rung_options *set,
+                        struct rung_error *error)
+{
+    const char *url = host->opt_string(host, set, "url");
+    const struct openai_dialect *d = openai_dialect_of(host->opt_string(host, set, "dialect"), url);
+    if (strcmp(url, "auto") == 0 && !d->url)
+        return llm_fail(error, RUNG_ECONFIG, "llm.url", "dialect = \"%s\" needs a 'url'", d->name);
+    if (host->opt_string(host, set, "api_version")[0] && strcmp(d->name, "azure") != 0)
+        return llm_fail(error, RUNG_ECONFIG, "llm.api_version",
+                        "'api_version' is Azure's: it needs dialect = \"azure\"");
+    return llm_provider_validate(host, set, error);
+}
 
 static void destroy(void *self)
 {
     struct openai *o = self;
-    llm_provider_free(&o->base);
     free(o->key_header);
-    free(o);
+    llm_provider_destroy(o);
+}
+
+/* Azure's older form: URL/openai/deployments/MODEL/chat/completions?api-version=VERSION */
+static char *deployment(const char *url, const char *model, const char *version)
+{
+    struct llm_text path = {0}, bare = {0};
+    char *all = NULL;
+    llm_text_puts(&path, "/deployments/");
+    llm_add_encoded(&path, model);
+    llm_text_puts(&path, "/chat/completions");
+    char *base = path.failed ? NULL : llm_endpoint(url, "/openai", path.ptr);
+    if (base) {
+        llm_text_puts(&bare, base);
+        llm_text_puts(&bare, strchr(base, '?') ? "&api-version=" : "?api-version=");
+        llm_add_encoded(&bare, version);
+        all = bare.failed ? NULL : strdup(bare.ptr);
+    }
+    free(base);
+    llm_text_free(&path);
+    llm_text_free(&bare);
+    return all;
+}
+
+static void set_login(struct openai *o)
+{
+    const bool bearer = strcasecmp(o->key_header, "authorization") == 0;
+    o->base.login = (struct llm_login){
+        .header = o->key_header, .prefix = bearer ? "Bearer " : NULL, .id_header = "x-request-id"};
+}
+
+static uint32_t cap_field_of(const char *word, const struct openai_dialect *d)
+{
+    if (strcmp(word, "auto") == 0)
+        return d->cap_field;
+    return strcmp(word, "max_tokens") == 0 ? 2 : 1;
 }
 
 static int32_t create(const struct rung_host *host, const struct rung_options *set,
@@ -213,32 +150,33 @@ static int32_t create(const struct rung_host *host, const struct rung_options *s
     if (!o)
         return llm_fail(error, RUNG_ENOMEM, "llm.memory", "no memory");
     const char *url = host->opt_string(host, set, "url");
+    const char *header = host->opt_string(host, set, "key_header");
     const char *cap_field = host->opt_string(host, set, "cap_field");
+    const char *version = host->opt_string(host, set, "api_version");
+    const struct openai_dialect *d = openai_dialect_of(host->opt_string(host, set, "dialect"), url);
     int32_t status = llm_provider_init(&o->base, host, set, "openai", error);
-    o->base.endpoint = llm_endpoint(url, "/v1", "/chat/completions");
-    o->key_header = strdup(host->opt_string(host, set, "key_header"));
-    if (status == RUNG_OK && (!o->base.endpoint || !o->key_header))
+    o->dialect = d;
+    o->base.dialect = &dialect;
+    o->base.provider = d->name;
+    o->base.echo = d->echo;
+    o->base.cap_field = cap_field_of(cap_field, d);
+    o->base.cap_fixed = strcmp(cap_field, "auto") != 0;
+    url = strcmp(url, "auto") != 0 ? url : d->url ? d->url : "";
+    o->base.endpoint = version[0] ? deployment(url, o->base.name ? o->base.name : "", version)
+                                  : llm_endpoint(url, d->bare, "/chat/completions");
+    o->key_header = strdup(header[0] ? header : d->key_header ? d->key_header : "authorization");
+    if (status == RUNG_OK && !o->key_header)
         status = llm_fail(error, RUNG_ENOMEM, "llm.memory", "no memory");
+    if (status == RUNG_OK)
+        status = llm_provider_ready(&o->base, error);
     if (status != RUNG_OK) {
         destroy(o);
         return status;
     }
-    const bool bearer = strcasecmp(o->key_header, "authorization") == 0;
-    o->login = (struct llm_login){
-        .header = o->key_header, .prefix = bearer ? "Bearer " : NULL, .id_header = "x-request-id"};
-    o->cap_swappable = strcmp(cap_field, "auto") == 0;
-    atomic_init(&o->cap, cap_of(cap_field, url));
+    set_login(o);
     *self = o;
     return RUNG_OK;
 }
-
-static int32_t start(void *self, struct rung_error *error)
-{
-    struct openai *o = self;
-    return llm_provider_start(&o->base, error);
-}
-
-static const struct rung_llm_ops ops = {.struct_size = sizeof ops, .complete = complete};
 
 static const struct rung_factory factory = {
     .struct_size = sizeof factory,
@@ -247,30 +185,13 @@ static const struct rung_factory factory = {
     .name = "openai",
     .summary = "OpenAI's Chat Completions, and every server that speaks it.",
     .doc = "For OpenAI, Azure, OpenRouter, DeepSeek, Mistral, llama.cpp, Ollama, vLLM, SGLang, LM "
-           "Studio and others. docs/providers.md tells the settings of each. Replies are not "
-           "streamed, and tools are not offered to the model.",
+           "Studio and others. docs/providers.md tells the settings of each.",
     .options = options,
-    .ops = &ops,
-    .validate = llm_provider_validate,
+    .ops = &llm_provider_ops,
+    .validate = validate,
     .create = create,
-    .start = start,
+    .start = llm_provider_start,
     .destroy = destroy,
 };
-static const struct rung_factory *const factories[] = {&factory, NULL};
 
-static const struct rung_plugin plugin = {
-    .magic = RUNG_PLUGIN_MAGIC,
-    .struct_size = sizeof plugin,
-    .abi_major = RUNG_ABI_MAJOR,
-    .abi_draft = RUNG_ABI_DRAFT,
-    .id = "org.rung.llm.openai",
-    .version = "0.1.0",
-    .vendor = "rung",
-    .licence = "Apache-2.0",
-    .factories = factories,
-};
-
-RUNG_PLUGIN_ENTRY(uint32_t host_major, uint32_t host_draft)
-{
-    return host_major == RUNG_ABI_MAJOR && host_draft == RUNG_ABI_DRAFT ? &plugin : NULL;
-}
+LLM_PLUGIN("org.rung.llm.openai", factory)

@@ -1,57 +1,49 @@
 /*
  * Replies of Chat Completions: {"choices":[{"message":{"content","reasoning..."},"finish_reason"}],
- * "usage":{...}}. Where servers differ, all the forms that are known are read.
+ * "usage":{...}}, and their streams, where "delta" stands for "message". Where servers differ, all
+ * the forms that are known are read.
  */
 #include "reply.h"
-#include <ctype.h>
+#include "calls.h"
 #include <string.h>
 
 /* ---- Text and reasoning ---- */
+
+/* The one text of the reply, wherever calls stand. */
+static void add_text(struct llm_reply *reply, const char *text)
+{
+    struct llm_piece *piece = llm_reply_find(reply, RUNG_PART_TEXT, -1);
+    if (!text[0])
+        return;
+    if (!piece)
+        piece = llm_reply_add(reply, RUNG_PART_TEXT, -1);
+    if (piece)
+        llm_text_puts(&piece->text, text);
+}
+
+/* A text, or Mistral's list of {"type":"thinking","thinking":[{"type":"text","text"}]}. */
+static void add_thinking(struct llm_reply *reply, const cJSON *thinking)
+{
+    if (cJSON_IsString(thinking))
+        llm_reply_reasoning(reply, thinking->valuestring);
+    else
+        llm_reply_reasoning(reply, NULL);
+}
 
 /* content is a text, or a list of {"type":"text","text"} beside other types. */
 static void read_content(const cJSON *content, struct llm_reply *reply)
 {
     if (cJSON_IsString(content))
-        llm_text_puts(&reply->text, content->valuestring);
+        add_text(reply, content->valuestring);
     if (!cJSON_IsArray(content))
         return;
     for (const cJSON *part = content->child; part; part = part->next) {
         const char *type = llm_json_text(part, "type"), *text = llm_json_text(part, "text");
         if (text && (!type || strcmp(type, "text") == 0 || strcmp(type, "output_text") == 0))
-            llm_text_puts(&reply->text, text);
+            add_text(reply, text);
         else if (type && (strcmp(type, "thinking") == 0 || strcmp(type, "reasoning") == 0))
-            reply->reasoned = true; /* Mistral's magistral models */
+            add_thinking(reply, llm_json_get(part, "thinking"));
     }
-}
-
-static void drop_front(struct llm_text *text, size_t n)
-{
-    memmove(text->ptr, text->ptr + n, text->len - n + 1);
-    text->len -= n;
-}
-
-/*
- * <think>...</think> before the answer, where the server leaves it in: the opening tag may be
- * missing, since some chat templates end the prompt with it. Tags in the midst of an answer stay.
- */
-static void drop_thoughts(struct llm_reply *reply)
-{
-    static const char open[] = "<think>", close[] = "</think>";
-    struct llm_text *text = &reply->text;
-    if (!text->ptr)
-        return;
-    const char *begin = text->ptr + strspn(text->ptr, " \t\r\n");
-    const bool opened = strncmp(begin, open, sizeof open - 1) == 0;
-    const char *end = strstr(text->ptr, close), *other = strstr(text->ptr, open);
-    if (!opened && (!end || (other && other < end)))
-        return;
-    reply->reasoned = true;
-    size_t n = text->len;
-    if (end)
-        n = (size_t)(end - text->ptr) + sizeof close - 1;
-    while (n < text->len && isspace((unsigned char)text->ptr[n]))
-        ++n;
-    drop_front(text, n);
 }
 
 static bool is_filled(const cJSON *item)
@@ -61,45 +53,64 @@ static bool is_filled(const cJSON *item)
     return cJSON_IsArray(item) && item->child;
 }
 
-static void read_message(const cJSON *message, struct llm_reply *reply)
+/* One of these, by server; where there are two of them they say the same. */
+static void read_reasoning(const cJSON *message, const struct llm_asker *asker,
+                           struct llm_reply *reply)
 {
-    static const char *const names[] = {"reasoning_content", "reasoning", "reasoning_details",
-                                        "thinking"};
+    static const char *const names[] = {"reasoning_content", "reasoning", "thinking",
+                                        "reasoning_details"};
+    bool told = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        const cJSON *item = llm_json_get(message, names[i]);
+        if (!is_filled(item))
+            continue;
+        if (!told)
+            add_thinking(reply, item);
+        told = true;
+        if (asker->echo && strcmp(asker->echo, names[i]) == 0)
+            openai_hold(reply, item);
+    }
+}
+
+static void read_message(const cJSON *message, const struct llm_asker *asker,
+                         struct llm_reply *reply)
+{
+    read_reasoning(message, asker, reply);
     read_content(llm_json_get(message, "content"), reply);
-    for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
-        reply->reasoned |= is_filled(llm_json_get(message, names[i]));
-    drop_thoughts(reply);
+    openai_add_calls(reply, llm_json_get(message, "tool_calls"));
+    openai_add_function(reply, llm_json_get(message, "function_call"));
 }
 
 /* ---- Why it ended ---- */
 
-static int32_t ended_badly(struct rung_error *error, const struct llm_asker *asker,
-                           const cJSON *choice, const char *reason)
-{
-    char what[300] = "";
-    const cJSON *inner = llm_json_get(choice, "error");
-    const char *message = llm_json_text(inner, "message");
-    if (message)
-        llm_excerpt(what, sizeof what, (struct llm_span){message, strlen(message)});
-    return llm_fail(error, RUNG_EUNAVAILABLE, "llm.server",
-                    "%s: the server failed midway (finish_reason '%s')%s%s", asker->plugin, reason,
-                    what[0] ? ": " : "", what);
-}
+/* Words of all servers; one that is not known ends like "stop". */
+static const struct llm_word words[] = {
+    {"stop", RUNG_FINISH_STOP},
+    {"length", RUNG_FINISH_LENGTH},
+    {"max_tokens", RUNG_FINISH_LENGTH},
+    {"max_output_tokens", RUNG_FINISH_LENGTH},
+    {"model_length", RUNG_FINISH_LENGTH}, /* Mistral */
+    {"content_filter", RUNG_FINISH_REFUSED},
+    {"refusal", RUNG_FINISH_REFUSED},
+    {"sensitive", RUNG_FINISH_REFUSED}, /* Z.ai */
+    {"safety", RUNG_FINISH_REFUSED},    /* Gemini's own, through gateways */
+    {"recitation", RUNG_FINISH_REFUSED},
+    {"prohibited_content", RUNG_FINISH_REFUSED},
+    {"tool_calls", RUNG_FINISH_TOOL_CALLS},
+    {"tool_use", RUNG_FINISH_TOOL_CALLS},
+    {"function_call", RUNG_FINISH_TOOL_CALLS},
+    {"model_context_window_exceeded", RUNG_FINISH_CONTEXT},
+    {"context_length_exceeded", RUNG_FINISH_CONTEXT},
+    {NULL, 0}};
 
-/* Servers have words of their own; one that is not known ends like "stop". */
-static uint32_t finish_of(const char *reason)
+static bool is_failure(const char *reason)
 {
-    static const struct {
-        const char *word;
-        uint32_t finish;
-    } words[] = {{"length", RUNG_FINISH_LENGTH},           {"max_tokens", RUNG_FINISH_LENGTH},
-                 {"model_length", RUNG_FINISH_LENGTH},     {"content_filter", RUNG_FINISH_REFUSED},
-                 {"refusal", RUNG_FINISH_REFUSED},         {"tool_calls", RUNG_FINISH_TOOL_CALLS},
-                 {"function_call", RUNG_FINISH_TOOL_CALLS}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; ++i)
-        if (strcmp(reason, words[i].word) == 0)
-            return words[i].finish;
-    return RUNG_FINISH_STOP;
+    static const char *const failures[] = {
+        "error", "insufficient_system_resource", "network_error", "abort", "cancelled", NULL};
+    for (size_t i = 0; failures[i]; ++i)
+        if (strcmp(reason, failures[i]) == 0)
+            return true;
+    return false;
 }
 
 static int32_t read_finish(const cJSON *choice, const cJSON *message, const struct llm_asker *asker,
@@ -107,17 +118,18 @@ static int32_t read_finish(const cJSON *choice, const cJSON *message, const stru
 {
     const char *reason = llm_json_text(choice, "finish_reason");
     const char *refusal = llm_json_text(message, "refusal");
-    if (llm_json_get(choice, "error") || (reason && strcmp(reason, "error") == 0) ||
-        (reason && strcmp(reason, "insufficient_system_resource") == 0))
-        return ended_badly(error, asker, choice, reason ? reason : "");
-    reply->finish = finish_of(reason ? reason : "");
-    const bool unsaid = !reason || !reason[0];
-    if (is_filled(llm_json_get(message, "tool_calls")))
-        reply->finish = RUNG_FINISH_TOOL_CALLS;
-    else if (refusal && refusal[0] && !reply->text.len)
-        reply->finish = RUNG_FINISH_REFUSED;
-    else if (unsaid && !reply->text.len)
-        return llm_malformed(error, asker, "has neither text nor a finish_reason");
+    const cJSON *inner = llm_json_get(choice, "error");
+    if (inner || (reason && is_failure(reason)))
+        return llm_failed_midway(error, asker, reason ? reason : "error",
+                                 cJSON_IsString(inner) ? inner->valuestring
+                                                       : llm_json_text(inner, "message"));
+    if (refusal && refusal[0] && llm_reply_is_blank(reply) && !llm_reply_has_calls(reply))
+        llm_reply_end(reply, RUNG_FINISH_REFUSED, "refusal");
+    else if (reason && reason[0])
+        llm_reply_end(reply,
+                      llm_finish_of(words, reason) ? llm_finish_of(words, reason)
+                                                   : (uint32_t)RUNG_FINISH_STOP,
+                      reason);
     return RUNG_OK;
 }
 
@@ -148,57 +160,59 @@ static void read_usage(const cJSON *usage, struct rung_usage *u)
     u->output = beside ? made : llm_tokens_less(made, u->reasoning);
 }
 
-static int32_t read_reply(const cJSON *json, const struct llm_asker *asker, struct llm_reply *reply,
-                          struct rung_error *error)
+/* ---- Whole replies and pieces ---- */
+
+static const cJSON *first_choice(const cJSON *json)
 {
     const cJSON *choices = llm_json_get(json, "choices");
-    const cJSON *choice = cJSON_IsArray(choices) ? choices->child : NULL;
-    const cJSON *message = llm_json_get(choice, "message");
-    reply->model = llm_json_text(json, "model");
-    reply->request_id = llm_json_text(json, "id");
+    return cJSON_IsArray(choices) ? choices->child : NULL;
+}
+
+static void read_names(const cJSON *json, struct llm_reply *reply)
+{
+    if (!reply->model.len)
+        llm_reply_note(&reply->model, llm_json_text(json, "model"));
+    if (!reply->request_id.len)
+        llm_reply_note(&reply->request_id, llm_json_text(json, "id"));
     read_usage(llm_json_get(json, "usage"), &reply->usage);
+}
+
+int32_t openai_read(const cJSON *json, const struct llm_asker *asker, struct llm_reply *reply,
+                    struct rung_error *error)
+{
+    const cJSON *choice = first_choice(json), *message = llm_json_get(choice, "message");
+    read_names(json, reply);
     if (!cJSON_IsObject(message)) {
         if (llm_json_get(choice, "error"))
-            return ended_badly(error, asker, choice, "error");
+            return read_finish(choice, NULL, asker, reply, error);
         return llm_malformed(error, asker, "has no choices[0].message");
     }
-    read_message(message, reply);
-    return read_finish(choice, message, asker, reply, error);
+    read_message(message, asker, reply);
+    const int32_t status = read_finish(choice, message, asker, reply, error);
+    const bool nothing = !reply->ended && llm_reply_is_blank(reply) && !llm_reply_has_calls(reply);
+    if (status == RUNG_OK && nothing)
+        return llm_malformed(error, asker, "has neither text nor a finish_reason");
+    return status;
 }
 
-const struct llm_dialect openai_dialect = {.read = read_reply};
-
-/* ---- The cap that it doesn't know ---- */
-
-static bool mentions(const char *hay, const char *word)
+int32_t openai_event(const cJSON *json, const struct llm_asker *asker, struct llm_reply *reply,
+                     struct rung_error *error)
 {
-    const size_t n = strlen(word);
-    for (const char *at = strstr(hay, word); at; at = strstr(at + 1, word)) {
-        const bool begins = at == hay || (!isalnum((unsigned char)at[-1]) && at[-1] != '_');
-        if (begins && !isalnum((unsigned char)at[n]) && at[n] != '_')
-            return true;
-    }
-    return false;
+    const cJSON *choice = first_choice(json), *delta = llm_json_get(choice, "delta");
+    read_names(json, reply);
+    if (!cJSON_IsObject(choice) || llm_json_count(choice, "index") > 0)
+        return RUNG_OK; /* usage only, or a choice that was not asked for */
+    if (!cJSON_IsObject(delta))
+        delta = llm_json_get(choice, "message");
+    read_message(delta, asker, reply);
+    llm_hide_thoughts(reply);
+    return read_finish(choice, delta, asker, reply, error);
 }
 
-bool openai_refuses_cap(const struct llm_wire *wire, const char *cap)
+void openai_end(const struct llm_asker *asker, struct llm_reply *reply)
 {
-    static const char *const unknown[] = {"unsupported", "not support",   "unrecognized",
-                                          "unknown",     "not permitted", "unexpected",
-                                          "not allowed", "extra",         NULL};
-    char text[2048];
-    const bool is_old = strcmp(cap, "max_tokens") == 0;
-    if (wire->status != 400 && wire->status != 422)
-        return false;
-    llm_excerpt(text, sizeof text, wire->body);
-    for (char *c = text; *c; ++c)
-        *c = (char)tolower((unsigned char)*c);
-    if (!mentions(text, cap) || strstr(text, "too large") || strstr(text, "context"))
-        return false;
-    if (mentions(text, is_old ? "max_completion_tokens" : "max_tokens"))
-        return true;
-    for (size_t i = 0; unknown[i]; ++i)
-        if (strstr(text, unknown[i]))
-            return true;
-    return false;
+    llm_drop_thoughts(reply);
+    openai_name_calls(reply);
+    if (asker->echo)
+        openai_release(reply, asker->provider, asker->echo);
 }

@@ -4,13 +4,14 @@
 
 #include "../common/reply.h"
 
-extern const struct llm_dialect openai_dialect;
-
 /*
- * Whether the error turns away the member `cap` of the request ("max_tokens" or
- * "max_completion_tokens") as such, rather than its value: it names the other one, or says that
- * this one isn't known.
+ * Functions of llm_dialect. Reasoning that a server wants back with its tool calls is kept as an
+ * echo by the name of the asker's provider.
  */
-bool openai_refuses_cap(const struct llm_wire *wire, const char *cap);
+int32_t openai_read(const cJSON *json, const struct llm_asker *asker, struct llm_reply *reply,
+                    struct rung_error *error);
+int32_t openai_event(const cJSON *json, const struct llm_asker *asker, struct llm_reply *reply,
+                     struct rung_error *error);
+void openai_end(const struct llm_asker *asker, struct llm_reply *reply);
 
 #endif

@@ -119,21 +119,23 @@ static int not_finite(uint32_t dtype, const void *data, uint64_t i)
     }
 }
 
+struct rung_region numeric_box_at(const struct rung_tensor_view *view, uint64_t at)
+{
+    struct rung_region box = {.struct_size = sizeof box, .n_dims = view->n_dims};
+    for (uint32_t d = view->n_dims; d-- > 0;) {
+        box.count[d] = 1;
+        box.start[d] = (int64_t)(at % (uint64_t)view->dims[d]);
+        at /= (uint64_t)view->dims[d];
+    }
+    return box;
+}
+
 uint32_t numeric_scan(const struct rung_tensor_view *view, uint64_t n,
                       struct rung_region boxes[NUMERIC_FINDS])
 {
     uint32_t found = 0;
-    for (uint64_t i = 0; i < n && found < NUMERIC_FINDS; i++) {
-        if (!not_finite(view->dtype, view->data, i))
-            continue;
-        struct rung_region *box = &boxes[found++];
-        *box = (struct rung_region){.struct_size = sizeof *box, .n_dims = view->n_dims};
-        uint64_t at = i;
-        for (uint32_t d = view->n_dims; d-- > 0;) {
-            box->count[d] = 1;
-            box->start[d] = (int64_t)(at % (uint64_t)view->dims[d]);
-            at /= (uint64_t)view->dims[d];
-        }
-    }
+    for (uint64_t i = 0; i < n && found < NUMERIC_FINDS; i++)
+        if (not_finite(view->dtype, view->data, i))
+            boxes[found++] = numeric_box_at(view, i);
     return found;
 }

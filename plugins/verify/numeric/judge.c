@@ -98,7 +98,9 @@ static int32_t check_conduct(struct numeric_check *k, const struct numeric_case 
     numeric_say_where(k, c, &text);
     if (run->guard_broken) {
         uint32_t i = run->guard_broken - 1;
-        numeric_say(&text, ": memory just outside %s was overwritten",
+        int gaps = i < task->n_tensors && task->tensors[i].stride[0];
+        numeric_say(&text, ": memory just outside %s%s was overwritten",
+                    gaps ? "or between the elements of " : "",
                     i < task->n_tensors ? task->tensors[i].name : "a temp of the plan");
         return numeric_verdict(k, RUNG_FAIL, "mem.out_of_bounds", text.buf, NULL);
     }
@@ -143,7 +145,16 @@ static int informative(const struct numeric_case *c)
            (!fill || !strcmp(fill, "offset") || !strcmp(fill, "large") || !strcmp(fill, "small"));
 }
 
-static int32_t judge_output(struct numeric_check *k, const struct numeric_case *c,
+static void note_pass(const struct numeric_case *c, const struct rung_comparison *cmp,
+                      struct numeric_stage *s)
+{
+    if (s->worst_at && cmp->worst <= s->worst.worst)
+        return;
+    s->worst_at = c;
+    s->worst = *cmp;
+}
+
+static int32_t judge_looked(struct numeric_check *k, const struct numeric_case *c,
                             struct rung_run *run, uint32_t tensor, struct numeric_stage *s,
                             struct numeric_weak *weak)
 {
@@ -151,15 +162,52 @@ static int32_t judge_output(struct numeric_check *k, const struct numeric_case *
     int32_t status = numeric_look(k, c, run, tensor, &o);
     if (status)
         return status;
-    if (failed(k, &o.c)) {
+    if (failed(k, &o.c))
         status = note_failure(k, c, &o, s);
-    } else if (!s->worst_at || o.c.worst > s->worst.worst) {
-        s->worst_at = c;
-        s->worst = o.c;
-    }
+    else
+        note_pass(c, &o.c, s);
     if (!status && weak && informative(c))
         status = numeric_weak_add(k, run, &o, &weak[tensor]);
     numeric_forget(&o);
+    return status;
+}
+
+/* Compared whole and right: boxes only say what a constant could do, and two cases say that. */
+static int32_t judge_right(struct numeric_check *k, const struct numeric_case *c,
+                           struct rung_run *run, uint32_t tensor, struct numeric_weak *weak)
+{
+    struct numeric_output o;
+    double share = k->share;
+    if (!weak || !informative(c) || weak[tensor].n_cases >= 2)
+        return RUNG_OK;
+    int32_t status = numeric_look(k, c, run, tensor, &o);
+    if (status)
+        return status;
+    k->share = share;
+    status = numeric_weak_add(k, run, &o, &weak[tensor]);
+    numeric_forget(&o);
+    return status;
+}
+
+/* A dear output is compared whole where it lies; boxes around what is wrong then tell the rest. */
+static int32_t judge_output(struct numeric_check *k, const struct numeric_case *c,
+                            struct rung_run *run, uint32_t tensor, struct numeric_stage *s,
+                            struct numeric_weak *weak)
+{
+    struct rung_comparison whole;
+    int seen = 0;
+    int32_t status = RUNG_OK;
+    if (c->part && k->self->tolerance == 1)
+        status = numeric_glance(k, run, tensor, &whole, &seen);
+    if (status)
+        return status;
+    if (seen && !failed(k, &whole)) {
+        note_pass(c, &whole, s);
+        return judge_right(k, c, run, tensor, weak);
+    }
+    k->bad = seen ? whole.first_bad + 1 : 0;
+    status = judge_looked(k, c, run, tensor, s, weak);
+    k->bad = 0;
     return status;
 }
 

@@ -62,6 +62,7 @@ struct numeric_check {
     uint32_t n_run;           /* cases run */
     double share;             /* least share of an output that a case compared; 1: all */
     uint64_t launch_ns;       /* the plan once, in the run before */
+    uint64_t bad;             /* 1 + an element that numeric_look takes in too; 0: none */
 };
 
 /* What a finished run has of one output. at NULL: want has all elements, in order. */
@@ -112,6 +113,8 @@ enum { NUMERIC_BOXES = 48, NUMERIC_FINDS = 8 };
  */
 uint32_t numeric_boxes(const int64_t *shape, uint32_t n_dims, uint64_t seed,
                        struct rung_region boxes[NUMERIC_BOXES]);
+/* One element as a box. [pure] */
+struct rung_region numeric_box_at(const struct rung_tensor_view *view, uint64_t at);
 /* The first elements that are inf or NaN, as boxes. [pure] */
 uint32_t numeric_scan(const struct rung_tensor_view *view, uint64_t n,
                       struct rung_region boxes[NUMERIC_FINDS]);
@@ -121,6 +124,12 @@ uint32_t numeric_scan(const struct rung_tensor_view *view, uint64_t n,
 /* Fills o; to be forgotten before the run ends. Of a dear case only boxes are compared. */
 int32_t numeric_look(struct numeric_check *k, const struct numeric_case *c, struct rung_run *run,
                      uint32_t tensor, struct numeric_output *o);
+/*
+ * Of a dear case, where the output lies: only the comparison, of all elements. *seen is 0 where the
+ * session can't, and numeric_look has to do.
+ */
+int32_t numeric_glance(struct numeric_check *k, struct rung_run *run, uint32_t tensor,
+                       struct rung_comparison *out, int *seen);
 void numeric_forget(struct numeric_output *o);
 /* What the kernel wrote where want has its element i. */
 double numeric_got(const struct numeric_output *o, uint64_t i);

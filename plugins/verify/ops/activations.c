@@ -3,48 +3,35 @@
  * steps, comparisons, activations and losses. Where PyTorch's documentation gives a formula, its
  * operations are granted.
  */
+#ifndef __CUDACC__
 #include "num.h"
 
 #include <float.h>
 #include <math.h>
-
-static double shift(struct ops_num a, const struct ops_arith *ar)
-{
-    return a.e + ar->arg * fabs(a.v);
-}
-
-static struct ops_num with(double v, double e)
-{
-    return isfinite(v) ? ops_settle(v, e) : (struct ops_num){v, 0};
-}
-
-static struct ops_num exact(double v)
-{
-    return (struct ops_num){v, 0};
-}
+#endif
 
 static struct ops_num open_to_all(double v)
 {
-    return (struct ops_num){isfinite(v) ? v : 0, INFINITY};
+    return ops_pair(isfinite(v) ? v : 0, INFINITY);
 }
 
 /* ---- elementary functions ---- */
 
 struct ops_num ops_rsqrt(struct ops_num a, const struct ops_arith *ar)
 {
-    double v = 1 / sqrt(a.v), d = shift(a, ar);
+    double v = 1 / sqrt(a.v), d = ops_shift(a, ar);
     if (a.v + a.e < 0 || isnan(a.v))
-        return exact(NAN);
+        return ops_exact(NAN);
     if ((a.v == 0 && a.e == 0) || isinf(a.v))
-        return exact(v);
+        return ops_exact(v);
     if (a.v <= d || a.v < ar->tiny)
         return open_to_all(v);
-    return with(v, 1 / sqrt(a.v - d) - v + ar->res * v + ar->tiny);
+    return ops_with(v, 1 / sqrt(a.v - d) - v + ar->res * v + ar->tiny);
 }
 
 struct ops_num ops_reciprocal(struct ops_num a, const struct ops_arith *ar)
 {
-    return ops_div((struct ops_num){1, 0}, a, ar);
+    return ops_div(ops_pair(1, 0), a, ar);
 }
 
 struct ops_num ops_square(struct ops_num a, const struct ops_arith *ar)
@@ -58,42 +45,42 @@ struct ops_num ops_log2(struct ops_num a, const struct ops_arith *ar)
     struct ops_num r = ops_log(a, ar);
     double v = log2(a.v);
     if (!isfinite(r.v) || isinf(r.e))
-        return isinf(r.e) ? open_to_all(v) : exact(v);
-    return with(v, r.e * M_LOG2E + ar->res * fabs(v));
+        return isinf(r.e) ? open_to_all(v) : ops_exact(v);
+    return ops_with(v, r.e * M_LOG2E + ar->res * fabs(v));
 }
 
 /* Accurate near 0: log(1 + x) in one precision is not granted. */
 struct ops_num ops_log1p(struct ops_num a, const struct ops_arith *ar)
 {
-    double v = log1p(a.v), d = shift(a, ar);
+    double v = log1p(a.v), d = ops_shift(a, ar);
     if (a.e == 0 && (a.v <= -1 || !isfinite(a.v)))
-        return exact(v);
+        return ops_exact(v);
     if (a.v + a.e < -1)
-        return exact(NAN);
+        return ops_exact(NAN);
     if (1 + a.v <= d)
         return open_to_all(v);
-    return with(v, d / (1 + a.v - d) + ar->res * fabs(v) + ar->tiny);
+    return ops_with(v, d / (1 + a.v - d) + ar->res * fabs(v) + ar->tiny);
 }
 
 struct ops_num ops_exp2(struct ops_num a, const struct ops_arith *ar)
 {
-    struct ops_num r = ops_exp((struct ops_num){a.v * M_LN2, a.e * M_LN2}, ar);
+    struct ops_num r = ops_exp(ops_pair(a.v * M_LN2, a.e * M_LN2), ar);
     double v = exp2(a.v);
     if (!isfinite(a.v) || (!isfinite(r.v) && isinf(v)))
-        return exact(v);
-    return with(isinf(v) ? DBL_MAX : v, r.e);
+        return ops_exact(v);
+    return ops_with(isinf(v) ? DBL_MAX : v, r.e);
 }
 
 /* Accurate near 0, as ops_log1p. */
 struct ops_num ops_expm1(struct ops_num a, const struct ops_arith *ar)
 {
     struct ops_num r = ops_exp(a, ar);
-    double v = expm1(a.v), d = shift(a, ar);
+    double v = expm1(a.v), d = ops_shift(a, ar);
     if (!isfinite(r.v))
-        return exact(v);
+        return ops_exact(v);
     if (fabs(a.v) > 0.5 || d > 0.1)
-        return with(isinf(v) ? DBL_MAX : v, r.e + ar->u * fabs(v));
-    return with(v, (1 + v) * ops_growth(d) + ar->res * fabs(v) + ar->tiny);
+        return ops_with(isinf(v) ? DBL_MAX : v, r.e + ar->u * fabs(v));
+    return ops_with(v, (1 + v) * ops_growth(d) + ar->res * fabs(v) + ar->tiny);
 }
 
 /* ---- steps ---- */
@@ -103,8 +90,8 @@ static struct ops_num steps(double (*f)(double), struct ops_num a)
 {
     double v = f(a.v);
     if (a.e == 0 || !isfinite(a.v))
-        return exact(v);
-    return (struct ops_num){v, fmax(f(a.v + a.e) - v, v - f(a.v - a.e))};
+        return ops_exact(v);
+    return ops_pair(v, fmax(f(a.v + a.e) - v, v - f(a.v - a.e)));
 }
 
 static double sign_of(double x)
@@ -142,7 +129,7 @@ struct ops_num ops_sign(struct ops_num a, const struct ops_arith *ar)
 /* certain: 1 or 0, or -1 where errors leave both open. NaN compares as in IEEE arithmetic. */
 static struct ops_num answer(int value, int certain)
 {
-    return (struct ops_num){value, certain ? 0 : 1};
+    return ops_pair(value, certain ? 0 : 1);
 }
 
 static int apart(struct ops_num a, struct ops_num b)
@@ -189,7 +176,7 @@ struct ops_num ops_ne(struct ops_num a, struct ops_num b, const struct ops_arith
 struct ops_num ops_one_minus(struct ops_num a, struct ops_num b, const struct ops_arith *ar)
 {
     if (a.v == b.v && a.e == 0 && b.e == 0)
-        return exact(0);
+        return ops_exact(0);
     return ops_apply2(ops_sub, a, b, ar);
 }
 
@@ -202,7 +189,7 @@ struct ops_num ops_where(struct ops_num a, struct ops_num b, struct ops_num c,
     if (a.e == 0 || fabs(a.v) > a.e || isnan(a.v))
         return r;
     double apart_by = fabs(b.v - c.v);
-    return b.v == c.v ? (struct ops_num){b.v, fmax(b.e, c.e)}
+    return b.v == c.v ? ops_pair(b.v, fmax(b.e, c.e))
                       : ops_settle(isfinite(r.v) ? r.v : 0, apart_by + b.e + c.e);
 }
 
@@ -223,7 +210,7 @@ struct ops_num ops_elu(struct ops_num a, struct ops_num b, const struct ops_arit
     struct ops_num r = ops_mul(b, ops_sub(ops_exp(a, ar), one, ar), ar);
     double v = a.v > 0 ? a.v : b.v * expm1(a.v);
     double open = a.v + a.e > 0 ? a.e * (1 + fabs(b.v)) : 0;
-    return with(v, r.e + (a.v > 0 ? 0 : fabs(v - r.v)) + open);
+    return ops_with(v, r.e + (a.v > 0 ? 0 : fabs(v - r.v)) + open);
 }
 
 struct ops_num ops_selu(struct ops_num a, const struct ops_arith *ar)
@@ -244,7 +231,7 @@ struct ops_num ops_hardsigmoid(struct ops_num a, const struct ops_arith *ar)
 struct ops_num ops_softsign(struct ops_num a, const struct ops_arith *ar)
 {
     if (isinf(a.v))
-        return exact(NAN);
+        return ops_exact(NAN);
     struct ops_num one = {1, 0};
     return ops_div(a, ops_add(one, ops_abs(a, ar), ar), ar);
 }
@@ -262,7 +249,7 @@ struct ops_num ops_huber(struct ops_num a, struct ops_num b, const struct ops_ar
 {
     double size = fabs(a.v), v = size <= b.v ? 0.5 * a.v * a.v : b.v * (size - 0.5 * b.v);
     double slope = fmin(size + a.e, fabs(b.v) + b.e);
-    return with(v, a.e * slope + b.e * (size + a.e) + 8 * ar->u * fabs(v) + ar->tiny);
+    return ops_with(v, a.e * slope + b.e * (size + a.e) + 8 * ar->u * fabs(v) + ar->tiny);
 }
 
 /* The same over b; |d| for b = 0. */
@@ -274,6 +261,6 @@ struct ops_num ops_smooth_l1(struct ops_num a, struct ops_num b, const struct op
 struct ops_num ops_xlogy(struct ops_num a, struct ops_num b, const struct ops_arith *ar)
 {
     if (a.v == 0 && a.e == 0 && !isnan(b.v))
-        return exact(0);
+        return ops_exact(0);
     return ops_mul(a, ops_apply1(ops_log, b, ar), ar);
 }

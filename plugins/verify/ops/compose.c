@@ -2,7 +2,7 @@
  * Operators that put tensors together or choose among elements: concatenations, triangles, picking
  * by index.
  */
-#include "ops.h"
+#include "attr.h"
 
 #include <math.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static int32_t run_concat(const struct ops_step *step)
     return RUNG_OK;
 }
 
-static const struct ops_kernel concat_kernel = {need_concat, run_concat, 0};
+const struct ops_kernel ops_concat_kernel = {need_concat, run_concat, 0};
 
 struct ops_value *ops_concat(struct ops_eval *ev, uint32_t column, uint32_t axis,
                              struct ops_value *const *in, uint32_t n_in)
@@ -84,17 +84,11 @@ struct ops_value *ops_concat(struct ops_eval *ev, uint32_t column, uint32_t axis
         else if (__builtin_add_overflow(dims[axis], in[i]->dims[axis], &dims[axis]))
             return ops_stop(ev, column, "concat: the result is too large");
     }
-    return ops_value_new(ev, column, &concat_kernel, in[0]->n_dims, dims, in, n_in, &axis,
+    return ops_value_new(ev, column, &ops_concat_kernel, in[0]->n_dims, dims, in, n_in, &axis,
                          sizeof axis);
 }
 
 /* ---- triangles ---- */
-
-struct triangle {
-    int upper;
-    int64_t diagonal;
-    double fill;
-};
 
 static void need_same(const struct ops_value *v, const struct ops_box *want, uint32_t input,
                       struct ops_box *out)
@@ -105,7 +99,7 @@ static void need_same(const struct ops_value *v, const struct ops_box *want, uin
 
 static int32_t run_triangle(const struct ops_step *step)
 {
-    const struct triangle *t = step->value->attr;
+    const struct ops_triangle_attr *t = step->value->attr;
     const struct ops_tensor *in = step->in[0];
     struct ops_tensor *out = step->out;
     uint64_t rows = (uint64_t)out->dims[out->n_dims - 2],
@@ -121,27 +115,23 @@ static int32_t run_triangle(const struct ops_step *step)
     return RUNG_OK;
 }
 
-static const struct ops_kernel triangle_kernel = {need_same, run_triangle, 1};
+const struct ops_kernel ops_triangle_kernel = {need_same, run_triangle, 1};
 
 struct ops_value *ops_triangle(struct ops_eval *ev, int upper, int64_t diagonal, double fill,
                                struct ops_value *a)
 {
-    struct triangle attr = {upper, diagonal, fill};
-    return a ? ops_value_new(ev, 0, &triangle_kernel, a->n_dims, a->dims, &a, 1, &attr, sizeof attr)
+    struct ops_triangle_attr attr = {upper, diagonal, fill};
+    return a ? ops_value_new(ev, 0, &ops_triangle_kernel, a->n_dims, a->dims, &a, 1, &attr,
+                             sizeof attr)
              : NULL;
 }
 
 /* ---- picking ---- */
 
-struct pick {
-    uint32_t axis;
-    int64_t ignored;
-};
-
 static void need_pick(const struct ops_value *v, const struct ops_box *want, uint32_t input,
                       struct ops_box *out)
 {
-    const struct pick *p = v->attr;
+    const struct ops_pick_attr *p = v->attr;
     if (input == 1) {
         *out = *want;
         return;
@@ -156,7 +146,7 @@ static void need_pick(const struct ops_value *v, const struct ops_box *want, uin
 
 static int32_t run_pick(const struct ops_step *step)
 {
-    const struct pick *p = step->value->attr;
+    const struct ops_pick_attr *p = step->value->attr;
     const struct ops_tensor *x = step->in[0], *index = step->in[1];
     uint64_t inner = 1, extent = (uint64_t)x->dims[p->axis];
     for (uint32_t d = p->axis + 1; d < x->n_dims; d++)
@@ -173,14 +163,14 @@ static int32_t run_pick(const struct ops_step *step)
     return RUNG_OK;
 }
 
-static const struct ops_kernel pick_kernel = {need_pick, run_pick, 0};
+const struct ops_kernel ops_pick_kernel = {need_pick, run_pick, 0};
 
 struct ops_value *ops_pick(struct ops_eval *ev, uint32_t axis, int64_t ignored, struct ops_value *x,
                            struct ops_value *index)
 {
-    struct pick attr = {axis, ignored};
+    struct ops_pick_attr attr = {axis, ignored};
     struct ops_value *in[] = {x, index};
-    return index ? ops_value_new(ev, 0, &pick_kernel, index->n_dims, index->dims, in, 2, &attr,
+    return index ? ops_value_new(ev, 0, &ops_pick_kernel, index->n_dims, index->dims, in, 2, &attr,
                                  sizeof attr)
                  : NULL;
 }

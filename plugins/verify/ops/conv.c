@@ -4,23 +4,18 @@
  * transposed convolution is split into phases of output positions that meet the same taps, so that
  * no product with a zero between the strides is computed.
  */
+#include "attr.h"
 #include "gemm.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct conv_attr {
-    struct ops_window win;
-    int64_t groups;
-    int transposed;
-};
 
 /* One phase: input position = q * in_step + offset of the tap, output = q * out_step + out_at. */
 struct phase {
     const struct ops_tensor *x, *w;
     struct ops_tensor *out;
     const struct ops_box *box, *x_box;
-    const struct conv_attr *attr;
+    const struct ops_conv_attr *attr;
     int64_t n_taps;
     int64_t *flat;                  /* element of the kernel, one a tap */
     int64_t *offset[OPS_MAX_SPACE]; /* one a tap */
@@ -160,7 +155,7 @@ static void store(const void *ctx, int64_t batch, int64_t i, int64_t j0, int64_t
 /* ---- phases ---- */
 
 /* Taps of dimension d at output positions `at` modulo the stride: kernel elements and offsets. */
-static int64_t taps_of(const struct conv_attr *attr, uint32_t d, int64_t at, int64_t *taps,
+static int64_t taps_of(const struct ops_conv_attr *attr, uint32_t d, int64_t at, int64_t *taps,
                        int64_t *offsets)
 {
     const struct ops_window *w = &attr->win;
@@ -237,14 +232,14 @@ static int32_t run_phase(struct ops_eval *ev, struct phase *p, int64_t *memory)
 static void groups_of(const struct ops_value *v, const struct ops_box *box, int64_t *first,
                       int64_t *count)
 {
-    const struct conv_attr *attr = v->attr;
+    const struct ops_conv_attr *attr = v->attr;
     int64_t rows = v->dims[1] / attr->groups;
     *first = box->start[1] / rows;
     *count = (box->start[1] + box->count[1] - 1) / rows - *first + 1;
 }
 
 /* Phases along a dimension: no more than there are output positions. */
-static int64_t phases_of(const struct conv_attr *attr, uint32_t d)
+static int64_t phases_of(const struct ops_conv_attr *attr, uint32_t d)
 {
     const struct ops_window *w = &attr->win;
     return !attr->transposed ? 1 : w->stride[d] < w->out[d] ? w->stride[d] : w->out[d];
@@ -252,7 +247,7 @@ static int64_t phases_of(const struct conv_attr *attr, uint32_t d)
 
 static int32_t run_conv(const struct ops_step *step)
 {
-    const struct conv_attr *attr = step->value->attr;
+    const struct ops_conv_attr *attr = step->value->attr;
     const struct ops_value *x = step->value->in[0];
     struct phase p = {.x = step->in[0],
                       .w = step->in[1],
@@ -295,7 +290,7 @@ static void clip(int64_t first, int64_t last, int64_t extent, int64_t *start, in
 
 static void need_input(const struct ops_value *v, const struct ops_box *want, struct ops_box *out)
 {
-    const struct conv_attr *attr = v->attr;
+    const struct ops_conv_attr *attr = v->attr;
     const struct ops_window *w = &attr->win;
     out->start[0] = want->start[0];
     out->count[0] = want->count[0];
@@ -316,7 +311,7 @@ static void need_input(const struct ops_value *v, const struct ops_box *want, st
 static void need_conv(const struct ops_value *v, const struct ops_box *want, uint32_t input,
                       struct ops_box *out)
 {
-    const struct conv_attr *attr = v->attr;
+    const struct ops_conv_attr *attr = v->attr;
     int64_t first, count, group_in = v->in[0]->dims[1] / attr->groups;
     int64_t group_out = v->dims[1] / attr->groups;
     groups_of(v, want, &first, &count);
@@ -333,12 +328,12 @@ static void need_conv(const struct ops_value *v, const struct ops_box *want, uin
     }
 }
 
-static const struct ops_kernel conv_kernel = {need_conv, run_conv, 0};
+const struct ops_kernel ops_conv_kernel = {need_conv, run_conv, 0};
 
 struct ops_value *ops_conv(struct ops_eval *ev, const struct ops_window *win, int64_t groups,
                            int transposed, struct ops_value *x, struct ops_value *w)
 {
-    struct conv_attr attr = {*win, groups, transposed};
+    struct ops_conv_attr attr = {*win, groups, transposed};
     struct ops_value *in[] = {x, w};
     int64_t dims[RUNG_MAX_DIMS] = {0};
     double each = 1;
@@ -351,7 +346,7 @@ struct ops_value *ops_conv(struct ops_eval *ev, const struct ops_window *win, in
         each *= (double)win->kernel[d];
     }
     struct ops_value *v =
-        ops_value_new(ev, 0, &conv_kernel, 2 + win->n, dims, in, 2, &attr, sizeof attr);
+        ops_value_new(ev, 0, &ops_conv_kernel, 2 + win->n, dims, in, 2, &attr, sizeof attr);
     if (v) {
         ev->flops += transposed ? 2 * each * (double)x->n * (double)w->dims[1]
                                 : 2 * each * (double)v->n * (double)w->dims[1];

@@ -3,6 +3,7 @@
  * of A and B that it needs, block by block of k, and runs the innermost loop over values, absolute
  * values, and absolute values with errors.
  */
+#include "dot.h"
 #include "gemm.h"
 
 #include <math.h>
@@ -121,25 +122,6 @@ static void multiply(const struct job *j, const struct work *w, const struct til
                 f(t->k, w->a[s] + i * t->k, w->b[s] + x * t->k, w->c[s] + i * TILE + x, TILE);
 }
 
-/*
- * A dot product of n nonzero terms in any order, fused or not: n u sum |a||b| (Higham,
- * section 3.1), the operands' rounding (tf32, split products), and the errors that they bring. One
- * nonzero term is nearly exact, which makes one-hot rows a probe of the precision of products.
- */
-static struct ops_num dot(double v, double size, double high, double terms,
-                          const struct ops_arith *ar)
-{
-    if (isnan(v) || isinf(size))
-        return (struct ops_num){v, isinf(high) && !isinf(size) ? INFINITY : 0};
-    double steps = terms > 1 ? terms - 1 : 0;
-    double e = (steps * ar->sum + 2 * ar->matmul) * high + (high - size) + terms * ar->tiny;
-    if (ar->u > 0)
-        e += ar->u * fabs(v);
-    if (high + e > ar->max && fabs(v) <= ar->max)
-        e = INFINITY;
-    return ops_settle(v, e);
-}
-
 static void store(const struct job *j, const struct work *w, const struct tile *t)
 {
     for (int64_t i = 0; i < t->m; i++) {
@@ -147,7 +129,7 @@ static void store(const struct job *j, const struct work *w, const struct tile *
         const double *high = w->c[j->n_sums - 1] + i * TILE;
         for (int64_t x = 0; x < t->n; x++) {
             double terms = w->in_row[i] < w->in_column[x] ? w->in_row[i] : w->in_column[x];
-            w->result[x] = dot(v[x], size[x], high[x], terms, j->ar);
+            w->result[x] = ops_dot(v[x], size[x], high[x], terms, j->ar);
         }
         j->g->store(j->g->ctx, t->batch, t->i0 + i, t->j0, t->n, w->result);
     }

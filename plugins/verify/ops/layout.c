@@ -1,7 +1,7 @@
 /*
  * Operators that only move elements: permutations, reshapes, slices.
  */
-#include "ops.h"
+#include "attr.h"
 
 #include <string.h>
 
@@ -124,15 +124,15 @@ static void need_permute(const struct ops_value *v, const struct ops_box *want, 
     }
 }
 
-static const struct ops_kernel permute_kernel = {need_permute, run_permute, 0};
+const struct ops_kernel ops_permute_kernel = {need_permute, run_permute, 0};
 
 struct ops_value *ops_permute(struct ops_eval *ev, const uint32_t *perm, struct ops_value *a)
 {
     int64_t dims[RUNG_MAX_DIMS];
     for (uint32_t d = 0; a && d < a->n_dims; d++)
         dims[d] = a->dims[perm[d]];
-    struct ops_value *v = a ? ops_value_new(ev, 0, &permute_kernel, a->n_dims, dims, &a, 1, perm,
-                                            a->n_dims * sizeof *perm)
+    struct ops_value *v = a ? ops_value_new(ev, 0, &ops_permute_kernel, a->n_dims, dims, &a, 1,
+                                            perm, a->n_dims * sizeof *perm)
                             : NULL;
     if (v)
         v->terms = a->terms;
@@ -216,13 +216,14 @@ static int32_t run_reshape(const struct ops_step *step)
     return RUNG_OK;
 }
 
-static const struct ops_kernel reshape_kernel = {need_reshape, run_reshape, 0};
+const struct ops_kernel ops_reshape_kernel = {need_reshape, run_reshape, 0};
 
 struct ops_value *ops_reshape(struct ops_eval *ev, uint32_t column, uint32_t n_dims,
                               const int64_t *dims, struct ops_value *a)
 {
     char from[256], to[256];
-    struct ops_value *v = ops_value_new(ev, column, &reshape_kernel, n_dims, dims, &a, 1, NULL, 0);
+    struct ops_value *v =
+        ops_value_new(ev, column, &ops_reshape_kernel, n_dims, dims, &a, 1, NULL, 0);
     if (v && v->n != a->n)
         return ops_stop(ev, column, "%s of %llu elements can't become %s of %llu",
                         ops_shape_text(a->n_dims, a->dims, from, sizeof from),
@@ -235,14 +236,9 @@ struct ops_value *ops_reshape(struct ops_eval *ev, uint32_t column, uint32_t n_d
 
 /* ---- slices ---- */
 
-struct slice {
-    uint32_t axis;
-    int64_t start, step;
-};
-
 static int32_t run_slice(const struct ops_step *step)
 {
-    const struct slice *c = step->value->attr;
+    const struct ops_slice_attr *c = step->value->attr;
     struct strided s = {.base = 0};
     ops_strides(step->in[0]->n_dims, step->in[0]->dims, s.strides);
     if (c->step < 0)
@@ -254,7 +250,7 @@ static int32_t run_slice(const struct ops_step *step)
 static void need_slice(const struct ops_value *v, const struct ops_box *want, uint32_t input,
                        struct ops_box *out)
 {
-    const struct slice *c = v->attr;
+    const struct ops_slice_attr *c = v->attr;
     int64_t first = c->start + want->start[c->axis] * c->step;
     int64_t last = first + (want->count[c->axis] - 1) * c->step;
     (void)input;
@@ -263,16 +259,16 @@ static void need_slice(const struct ops_value *v, const struct ops_box *want, ui
     out->count[c->axis] = (first < last ? last - first : first - last) + 1;
 }
 
-static const struct ops_kernel slice_kernel = {need_slice, run_slice, 0};
+const struct ops_kernel ops_slice_kernel = {need_slice, run_slice, 0};
 
 struct ops_value *ops_slice(struct ops_eval *ev, uint32_t axis, int64_t start, int64_t step,
                             int64_t count, struct ops_value *a)
 {
-    struct slice attr = {axis, start, step};
+    struct ops_slice_attr attr = {axis, start, step};
     int64_t dims[RUNG_MAX_DIMS];
     if (!a)
         return NULL;
     memcpy(dims, a->dims, sizeof dims);
     dims[axis] = count;
-    return ops_value_new(ev, 0, &slice_kernel, a->n_dims, dims, &a, 1, &attr, sizeof attr);
+    return ops_value_new(ev, 0, &ops_slice_kernel, a->n_dims, dims, &a, 1, &attr, sizeof attr);
 }

@@ -2,27 +2,15 @@
  * Elementwise operators with broadcasting. Inner loops run over the last dimension with a step of 0
  * or 1 an operand.
  */
-#include "ops.h"
+#include "attr.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 enum { MAX_OPERANDS = 3 };
 
-/* What one map does; the function that fits the number of operands is set. */
-struct map_attr {
-    ops_unary one;
-    ops_binary two;
-    ops_ternary three;
-    int exact;     /* `two` takes operands as they are */
-    double stored; /* relative error of being stored, for ops_stored */
-    /* Relative to each operand of a sum: what it loses when it is the first term of the other's
-     * running sum, one rounding a further term (a bias that the accumulator starts at). */
-    double carried[2];
-};
-
 struct job {
-    const struct map_attr *attr;
+    const struct ops_map_attr *attr;
     const struct ops_arith *ar;
     const struct ops_tensor *in[MAX_OPERANDS];
     struct ops_tensor *out;
@@ -119,7 +107,7 @@ static void need_map(const struct ops_value *v, const struct ops_box *want, uint
     }
 }
 
-static const struct ops_kernel map_kernel = {need_map, run_map, 1};
+const struct ops_kernel ops_map_kernel = {need_map, run_map, 1};
 
 int ops_broadcast(uint32_t n_a, const int64_t *a, uint32_t n_b, const int64_t *b, uint32_t *n_dims,
                   int64_t *dims)
@@ -136,7 +124,7 @@ int ops_broadcast(uint32_t n_a, const int64_t *a, uint32_t n_b, const int64_t *b
     return 1;
 }
 
-static struct ops_value *map(struct ops_eval *ev, uint32_t column, const struct map_attr *attr,
+static struct ops_value *map(struct ops_eval *ev, uint32_t column, const struct ops_map_attr *attr,
                              double flops, struct ops_value *const *in, uint32_t n_in)
 {
     int64_t dims[RUNG_MAX_DIMS] = {0};
@@ -153,21 +141,21 @@ static struct ops_value *map(struct ops_eval *ev, uint32_t column, const struct 
                             ops_shape_text(in[k]->n_dims, in[k]->dims, text_b, sizeof text_b));
     }
     struct ops_value *v =
-        ops_value_new(ev, column, &map_kernel, n_dims, dims, in, n_in, attr, sizeof *attr);
+        ops_value_new(ev, column, &ops_map_kernel, n_dims, dims, in, n_in, attr, sizeof *attr);
     ev->flops += v ? flops * (double)v->n : 0;
     return v;
 }
 
 struct ops_value *ops_map1(struct ops_eval *ev, ops_unary f, double flops, struct ops_value *a)
 {
-    struct map_attr attr = {.one = f};
+    struct ops_map_attr attr = {.one = f};
     return map(ev, 0, &attr, flops, &a, 1);
 }
 
 struct ops_value *ops_map2(struct ops_eval *ev, uint32_t column, ops_binary f, double flops,
                            struct ops_value *a, struct ops_value *b)
 {
-    struct map_attr attr = {.two = f};
+    struct ops_map_attr attr = {.two = f};
     struct ops_value *in[] = {a, b};
     bool joins = a && b && (f == ops_add || f == ops_sub);
     if (joins) {
@@ -183,7 +171,7 @@ struct ops_value *ops_map2(struct ops_eval *ev, uint32_t column, ops_binary f, d
 struct ops_value *ops_map2_exact(struct ops_eval *ev, uint32_t column, ops_binary f, double flops,
                                  struct ops_value *a, struct ops_value *b)
 {
-    struct map_attr attr = {.two = f, .exact = 1};
+    struct ops_map_attr attr = {.two = f, .exact = 1};
     struct ops_value *in[] = {a, b};
     return map(ev, column, &attr, flops, in, 2);
 }
@@ -191,13 +179,13 @@ struct ops_value *ops_map2_exact(struct ops_eval *ev, uint32_t column, ops_binar
 struct ops_value *ops_map3(struct ops_eval *ev, uint32_t column, ops_ternary f, double flops,
                            struct ops_value *a, struct ops_value *b, struct ops_value *c)
 {
-    struct map_attr attr = {.three = f};
+    struct ops_map_attr attr = {.three = f};
     struct ops_value *in[] = {a, b, c};
     return map(ev, column, &attr, flops, in, 3);
 }
 
 struct ops_value *ops_stored(struct ops_eval *ev, double u, struct ops_value *a)
 {
-    struct map_attr attr = {.stored = u};
+    struct ops_map_attr attr = {.stored = u};
     return map(ev, 0, &attr, 0, &a, 1);
 }

@@ -1,6 +1,7 @@
 /*
  * Matrix products with batch dimensions.
  */
+#include "attr.h"
 #include "gemm.h"
 
 #include <string.h>
@@ -79,7 +80,7 @@ static void need_matmul(const struct ops_value *v, const struct ops_box *want, u
         }
 }
 
-static const struct ops_kernel matmul_kernel = {need_matmul, run_matmul, 0};
+const struct ops_kernel ops_matmul_kernel = {need_matmul, run_matmul, 0};
 
 /* Both with matrices: batch dimensions agree, or one operand has none. */
 static struct ops_value *product_of(struct ops_eval *ev, uint32_t column, struct ops_value *a,
@@ -103,7 +104,7 @@ static struct ops_value *product_of(struct ops_eval *ev, uint32_t column, struct
     dims[big->n_dims - 2] = a->dims[a->n_dims - 2];
     dims[big->n_dims - 1] = b->dims[b->n_dims - 1];
     struct ops_value *v =
-        ops_value_new(ev, column, &matmul_kernel, big->n_dims, dims, in, 2, NULL, 0);
+        ops_value_new(ev, column, &ops_matmul_kernel, big->n_dims, dims, in, 2, NULL, 0);
     if (v) {
         ev->flops += 2 * (double)v->n * (double)k;
         v->terms = (uint64_t)k;

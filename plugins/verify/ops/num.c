@@ -2,58 +2,12 @@
  * Arithmetic with error bounds: the four operations, powers, and what happens at the edges of the
  * range. Elementary and activation functions are in functions.c.
  */
+#ifndef __CUDACC__
 #include "num.h"
 
 #include <float.h>
 #include <math.h>
-
-/* Unit roundoff of p significand bits: 2^-p. */
-#define U(p) (1.0 / (double)(1ull << (p)))
-
-static struct ops_arith full(double u, int bits, double tiny, double max)
-{
-    return (struct ops_arith){.u = u,
-                              .sum = u,
-                              .arg = 16 * u,
-                              .res = 8 * u,
-                              .div = 6 * u,
-                              .tiny = tiny,
-                              .max = max,
-                              .bits = bits};
-}
-
-static struct ops_arith half(int bits)
-{
-    struct ops_arith ar = full(U(24), bits, FLT_MIN, FLT_MAX);
-    ar.u = U(bits);
-    ar.arg += 2 * ar.u;
-    ar.res += 2 * ar.u;
-    ar.div += 2 * ar.u;
-    ar.running32 = 1;
-    return ar;
-}
-
-struct ops_arith ops_arith_of(uint32_t precision)
-{
-    struct ops_arith ar = full(U(24), 24, FLT_MIN, FLT_MAX);
-    ar.running32 = 1;
-    ar.matmul = 8 * U(24); /* split products (3xTF32) are honest; 15 bits and less are not */
-    switch (precision) {
-    case RUNG_PRECISION_TF32:
-        ar.matmul = U(11);
-        return ar;
-    case RUNG_PRECISION_FP16:
-        return half(11);
-    case RUNG_PRECISION_BF16:
-        return half(8);
-    case RUNG_PRECISION_FP64: /* twice: the reference itself rounds as well */
-        return full(2 * U(53), 53, DBL_MIN, DBL_MAX);
-    case RUNG_PRECISION_EXACT:
-        return (struct ops_arith){.max = DBL_MAX, .bits = 64};
-    default:
-        return ar;
-    }
-}
+#endif
 
 int ops_beyond(struct ops_num a, const struct ops_arith *ar)
 {
@@ -72,7 +26,7 @@ struct ops_num ops_settle(double v, double e)
 
 struct ops_num ops_constant(double v, const struct ops_arith *ar)
 {
-    return (struct ops_num){v, ops_fits(v, ar->bits) ? 0 : ar->u * fabs(v)};
+    return ops_pair(v, ops_fits(v, ar->bits) ? 0 : ar->u * fabs(v));
 }
 
 double ops_growth(double d)
@@ -89,7 +43,7 @@ static struct ops_num reconcile(struct ops_num as_is, struct ops_num at_inf,
                                 const struct ops_arith *ar)
 {
     if ((fabs(as_is.v) > ar->max && !isnan(at_inf.v)) || (isnan(as_is.v) && isnan(at_inf.v)))
-        return (struct ops_num){as_is.v, 0};
+        return ops_pair(as_is.v, 0);
     as_is.e += fabs(as_is.v - at_inf.v) + at_inf.e;
     if (!(as_is.e >= 0))
         as_is.e = INFINITY;
@@ -100,14 +54,14 @@ static struct ops_num reconcile(struct ops_num as_is, struct ops_num at_inf,
 static struct ops_num exact_edge(double v, double e, const struct ops_arith *ar)
 {
     if (!isfinite(v))
-        return (struct ops_num){v, 0};
-    return (struct ops_num){v, e + ar->res * fabs(v) + ar->tiny};
+        return ops_pair(v, 0);
+    return ops_pair(v, e + ar->res * fabs(v) + ar->tiny);
 }
 
 struct ops_num ops_edge1(ops_unary f, struct ops_num a, const struct ops_arith *ar)
 {
     if (isinf(a.e))
-        return (struct ops_num){f((struct ops_num){a.v, 0}, ar).v, INFINITY};
+        return ops_pair(f(ops_pair(a.v, 0), ar).v, INFINITY);
     if (!isfinite(a.v))
         return exact_edge(f(a, ar).v, 0, ar);
     struct ops_num inf = {copysign(INFINITY, a.v), 0};
@@ -116,7 +70,7 @@ struct ops_num ops_edge1(ops_unary f, struct ops_num a, const struct ops_arith *
 
 static struct ops_num to_inf(struct ops_num a, const struct ops_arith *ar)
 {
-    return ops_beyond(a, ar) ? (struct ops_num){copysign(INFINITY, a.v), 0} : a;
+    return ops_beyond(a, ar) ? ops_pair(copysign(INFINITY, a.v), 0) : a;
 }
 
 struct ops_num ops_edge2(ops_binary f, struct ops_num a, struct ops_num b,
@@ -124,7 +78,7 @@ struct ops_num ops_edge2(ops_binary f, struct ops_num a, struct ops_num b,
 {
     struct ops_num r = f(a, b, ar);
     if (isinf(a.e) || isinf(b.e))
-        return (struct ops_num){r.v, INFINITY};
+        return ops_pair(r.v, INFINITY);
     if (ops_beyond(a, ar) || ops_beyond(b, ar)) {
         struct ops_num s = f(to_inf(a, ar), to_inf(b, ar), ar);
         return reconcile(r, exact_edge(s.v, 0, ar), ar);
@@ -137,7 +91,7 @@ static struct ops_num result(double v, double e, struct ops_num a, struct ops_nu
 {
     if (isfinite(v) || (isfinite(a.v) && isfinite(b.v) && isinf(v)))
         return ops_settle(v, e);
-    return (struct ops_num){v, 0};
+    return ops_pair(v, 0);
 }
 
 struct ops_num ops_add(struct ops_num a, struct ops_num b, const struct ops_arith *ar)
@@ -190,9 +144,9 @@ struct ops_num ops_div(struct ops_num a, struct ops_num b, const struct ops_arit
 {
     double v = a.v / b.v;
     if (b.v == 0 && b.e == 0)
-        return (struct ops_num){v, a.e > 0 && fabs(a.v) <= a.e ? INFINITY : 0};
+        return ops_pair(v, a.e > 0 && fabs(a.v) <= a.e ? INFINITY : 0);
     if (fabs(b.v) <= b.e)
-        return (struct ops_num){isfinite(v) ? v : 0, INFINITY};
+        return ops_pair(isfinite(v) ? v : 0, INFINITY);
     double e = (a.e + fabs(v) * b.e) / (fabs(b.v) - b.e) + ar->div * fabs(v) + ar->tiny;
     if (fabs(b.v) * ar->tiny > 1)
         e += fabs(v);
@@ -220,10 +174,10 @@ static struct ops_num general_power(struct ops_num a, struct ops_num b, const st
 {
     double v = pow(a.v, b.v), size = fabs(a.v), d = a.e + ar->arg * size;
     if ((size == 0 && a.e == 0 && b.e == 0) || !isfinite(a.v) || !isfinite(b.v))
-        return (struct ops_num){v, 0};
+        return ops_pair(v, 0);
     if (size <= d) /* NaN on one side of 0, perhaps */
-        return (struct ops_num){isfinite(v) ? v : 0,
-                                b.v > 0 && isfinite(v) ? pow(size + d, b.v) + fabs(v) : INFINITY};
+        return ops_pair(isfinite(v) ? v : 0,
+                        b.v > 0 && isfinite(v) ? pow(size + d, b.v) + fabs(v) : INFINITY);
     double log_size = fabs(log(size));
     double k = fabs(b.v) * d / (size - d) + b.e * log_size + 2 * ar->arg * fabs(b.v) * log_size;
     return result(v, fabs(v) * (ops_growth(k) + ar->res) + ar->tiny, a, b);
@@ -236,7 +190,7 @@ struct ops_num ops_pow(struct ops_num a, struct ops_num b, const struct ops_arit
     if (b.e == 0 && b.v == 1)
         return a;
     if (b.e == 0 && b.v == 0)
-        return (struct ops_num){1, 0};
+        return ops_pair(1, 0);
     if (b.e == 0 && b.v == 0.5)
         return ops_sqrt(a, ar);
     return general_power(a, b, ar);
@@ -247,20 +201,20 @@ struct ops_num ops_max(struct ops_num a, struct ops_num b, const struct ops_arit
 {
     (void)ar;
     if (isnan(a.v) || isnan(b.v))
-        return (struct ops_num){NAN, 0};
+        return ops_pair(NAN, 0);
     double v = fmax(a.v, b.v);
     double up = fmax(a.v + a.e, b.v + b.e) - v, down = v - fmax(a.v - a.e, b.v - b.e);
-    return (struct ops_num){v, isfinite(v) ? fmax(up, down) : 0};
+    return ops_pair(v, isfinite(v) ? fmax(up, down) : 0);
 }
 
 struct ops_num ops_min(struct ops_num a, struct ops_num b, const struct ops_arith *ar)
 {
     (void)ar;
     if (isnan(a.v) || isnan(b.v))
-        return (struct ops_num){NAN, 0};
+        return ops_pair(NAN, 0);
     double v = fmin(a.v, b.v);
     double up = fmin(a.v + a.e, b.v + b.e) - v, down = v - fmin(a.v - a.e, b.v - b.e);
-    return (struct ops_num){v, isfinite(v) ? fmax(up, down) : 0};
+    return ops_pair(v, isfinite(v) ? fmax(up, down) : 0);
 }
 
 struct ops_num ops_leaky_relu(struct ops_num a, struct ops_num b, const struct ops_arith *ar)

@@ -9,19 +9,28 @@
  *   |v| > max      a finite value beyond the precision's range: an honest kernel has an infinity
  *                  there. Finite operands never give an infinite v by overflow (it is held at
  *                  DBL_MAX), so that infinities of poles and of inputs stay apart.
- * All functions are pure.
+ * All functions are pure. This file, num.c, functions.c and activations.c are also part of the
+ * kernels' source (gpu/): they are written in what C and CUDA C++ have in common.
  */
 #ifndef OPS_NUM_H
 #define OPS_NUM_H
 
+#ifndef __CUDACC__
 #include <rung/task.h>
 
 #include <math.h>
 #include <string.h>
+#endif
 
 struct ops_num {
     double v, e;
 };
+
+static inline struct ops_num ops_pair(double v, double e)
+{
+    struct ops_num a = {v, e};
+    return a;
+}
 
 /*
  * What arithmetic of a precision is granted, as relative errors. DESIGN section 10 gives 8 units in
@@ -96,6 +105,23 @@ static inline int ops_fits(double v, int bits)
 struct ops_num ops_constant(double v, const struct ops_arith *ar);
 /* Relative error e^d - 1 of exp for an absolute error d >= 0 of its argument. */
 double ops_growth(double d);
+
+/* How far the argument of an elementary function may be off. */
+static inline double ops_shift(struct ops_num a, const struct ops_arith *ar)
+{
+    return a.e + ar->arg * fabs(a.v);
+}
+
+/* A result: consistent when v is finite, exactly that otherwise. */
+static inline struct ops_num ops_with(double v, double e)
+{
+    return isfinite(v) ? ops_settle(v, e) : ops_pair(v, 0);
+}
+
+static inline struct ops_num ops_exact(double v)
+{
+    return ops_pair(v, 0);
+}
 
 struct ops_num ops_add(struct ops_num a, struct ops_num b, const struct ops_arith *ar);
 struct ops_num ops_sub(struct ops_num a, struct ops_num b, const struct ops_arith *ar);

@@ -3,6 +3,7 @@
  * of the task's precision explains. One evaluation at a time an instance; results belong to the
  * instance and live until its next evaluation.
  */
+#include "gpu/gpu.h"
 #include "ops.h"
 
 #include <stdlib.h>
@@ -14,6 +15,7 @@ struct ops_self {
     struct ops_memory memory;
     struct ops_tensor **kept; /* outputs of the last evaluation */
     uint32_t n_kept;
+    struct ops_gpu_module module; /* on the device */
 };
 
 static int32_t create(const struct rung_host *host, const struct rung_options *set,
@@ -42,6 +44,12 @@ static void forget(struct ops_self *s)
     free(s->kept);
     s->kept = NULL;
     s->n_kept = 0;
+}
+
+static void stop(void *self)
+{
+    struct ops_self *s = self;
+    ops_gpu_unload(s->host, &s->module);
 }
 
 static void destroy(void *self)
@@ -237,6 +245,40 @@ static int32_t evaluate(void *self, struct rung_call *call,
     return status;
 }
 
+/* Kernels take inputs as they lie in memory: dense. */
+static int32_t check_dense(const struct ops_eval *ev, const struct rung_tensor_view *views)
+{
+    int64_t strides[RUNG_MAX_DIMS];
+    for (uint32_t i = 0; i < ev->task->n_tensors; i++) {
+        const struct rung_tensor_view *view = &views[i];
+        int good = ev->task->tensors[i].role == RUNG_ROLE_OUTPUT || view->offset == 0;
+        ops_strides(view->n_dims, view->dims, strides);
+        for (uint32_t d = 0; view->data && d < view->n_dims; d++)
+            good &= view->strides[d] == strides[d];
+        if (!good)
+            return ops_fail(&ev->who, RUNG_EUNSUPPORTED, 0, "'%s' is not dense",
+                            ev->task->tensors[i].name);
+    }
+    return RUNG_OK;
+}
+
+static int32_t evaluate_device(void *self, struct rung_call *call,
+                               const struct rung_reference_request *request,
+                               struct rung_reference_device_output *outputs, uint32_t n_outputs)
+{
+    struct ops_self *s = self;
+    struct ops_eval ev = evaluation(s, call, request->task, request->dims);
+    int32_t status = check_views(&ev, request->tensors);
+    if (!status)
+        status = check_dense(&ev, request->tensors);
+    if (!status)
+        status = ops_eval_build(&ev, request->tensors);
+    if (!status)
+        status = ops_gpu_evaluate(&ev, &s->module, outputs, n_outputs);
+    ops_eval_end(&ev);
+    return status;
+}
+
 /* Bytes of every tensor once; an inout tensor is read and written. */
 static int32_t least_bytes(const struct ops_eval *ev, double *out)
 {
@@ -294,6 +336,7 @@ static const struct rung_reference_ops reference_ops = {
     .check = check,
     .evaluate = evaluate,
     .work = work,
+    .evaluate_device = evaluate_device,
 };
 
 static const struct rung_factory factory = {
@@ -312,6 +355,7 @@ static const struct rung_factory factory = {
     .options = options,
     .ops = &reference_ops,
     .create = create,
+    .stop = stop,
     .destroy = destroy,
 };
 

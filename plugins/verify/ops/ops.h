@@ -10,6 +10,7 @@
 #include "graph.h"
 #include "num.h"
 #include "parallel.h"
+#include "window.h"
 
 /* A box of a tensor. Nothing in it when a count is 0. */
 struct ops_box {
@@ -68,7 +69,8 @@ struct ops_value {
     uint32_t readers; /* values that still have to read it, and outputs */
     struct ops_box want;
     struct ops_tensor *data;
-    int is_mask; /* an input of dtype bool */
+    struct ops_gpu_data *gpu; /* the same on the device (gpu/) */
+    int is_mask;              /* an input of dtype bool */
     /* Terms of the running sum that an element is, of a product, a convolution or `sum`; what is
      * added to it may be where an honest kernel begins that sum. 0: it is no such sum. */
     uint64_t terms;
@@ -277,21 +279,11 @@ struct ops_value *ops_pick(struct ops_eval *ev, uint32_t axis, int64_t ignored, 
 struct ops_value *ops_matmul(struct ops_eval *ev, uint32_t column, struct ops_value *a,
                              struct ops_value *b);
 
-#define OPS_MAX_SPACE 3 /* dimensions of a window */
-
-struct ops_window {
-    uint32_t n; /* of dimensions */
-    int64_t kernel[OPS_MAX_SPACE], stride[OPS_MAX_SPACE], dilation[OPS_MAX_SPACE];
-    int64_t before[OPS_MAX_SPACE], after[OPS_MAX_SPACE]; /* padding */
-    int64_t out[OPS_MAX_SPACE];                          /* extents of the result */
-};
-
 /* x [batch, channels, space...], w [out, channels / groups, kernel...] or, transposed, [channels,
  * out / groups, kernel...]. win->out holds the extents of the result. */
 struct ops_value *ops_conv(struct ops_eval *ev, const struct ops_window *win, int64_t groups,
                            int transposed, struct ops_value *x, struct ops_value *w);
 
-enum ops_pool_kind { OPS_POOL_MAX, OPS_POOL_MEAN, OPS_POOL_MEAN_PADDED };
 /* adaptive: windows split the input into out parts, and kernel, stride and padding are unused. */
 struct ops_value *ops_pool(struct ops_eval *ev, const struct ops_window *win,
                            enum ops_pool_kind kind, int adaptive, struct ops_value *x);

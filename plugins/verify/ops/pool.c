@@ -1,53 +1,19 @@
 /*
  * Pooling: windows of each channel, reduced like rows.
  */
-#include "ops.h"
+#include "attr.h"
 
 #include <stdlib.h>
 
-struct pool_attr {
-    struct ops_window win;
-    enum ops_pool_kind kind;
-    int adaptive;
-};
-
-/* One dimension's window at an output position: elements first, first + step, ... (count of them),
- * and how many it has with padding. */
-struct reach {
-    int64_t first, step, count, padded;
-};
-
-static struct reach reach_of(const struct pool_attr *a, uint32_t d, int64_t at, int64_t extent)
-{
-    const struct ops_window *w = &a->win;
-    struct reach r = {.step = w->dilation[d]};
-    if (a->adaptive) {
-        r.first = at * extent / w->out[d];
-        r.count = ((at + 1) * extent + w->out[d] - 1) / w->out[d] - r.first;
-        r.padded = r.count;
-        return r;
-    }
-    int64_t start = at * w->stride[d] - w->before[d], skip = 0;
-    int64_t end = start + (w->kernel[d] - 1) * r.step + 1;
-    int64_t limit = extent + w->after[d];
-    r.padded = (end < limit ? end : limit) - start; /* of windows without dilation */
-    if (start < 0)
-        skip = (-start + r.step - 1) / r.step;
-    r.first = start + skip * r.step;
-    end = end < extent ? end : extent;
-    r.count = end > r.first ? (end - r.first + r.step - 1) / r.step : 0;
-    return r;
-}
-
 struct job {
     const struct ops_step *step;
-    const struct pool_attr *attr;
+    const struct ops_pool_attr *attr;
     int64_t most; /* elements of a window */
     _Atomic int failed;
 };
 
 /* Gathers the window into v and e; returns its elements. */
-static uint64_t gather(const struct job *j, int64_t plane, const struct reach *r, double *v,
+static uint64_t gather(const struct job *j, int64_t plane, const struct ops_reach *r, double *v,
                        double *e)
 {
     const struct ops_tensor *x = j->step->in[0];
@@ -96,12 +62,12 @@ static void run_part(void *ctx, uint64_t first, uint64_t end)
     double *v = malloc(2 * (size_t)j->most * sizeof *v), *e = v ? v + j->most : NULL;
     j->failed |= !v;
     for (uint64_t i = first; v && i < end; i++) {
-        struct reach r[OPS_MAX_SPACE];
+        struct ops_reach r[OPS_MAX_SPACE];
         int64_t padded = 1;
         uint64_t rest = i;
         for (uint32_t d = n; d-- > 0; rest /= (uint64_t)out->dims[2 + d]) {
             int64_t at = box->start[2 + d] + (int64_t)(rest % (uint64_t)out->dims[2 + d]);
-            r[d] = reach_of(j->attr, d, at, x->dims[2 + d]);
+            r[d] = ops_reach_of(j->attr, d, at, x->dims[2 + d]);
             padded *= r[d].padded;
         }
         struct ops_row row = {gather(j, (int64_t)rest, r, v, e), v, e};
@@ -129,7 +95,7 @@ static int32_t run_pool(const struct ops_step *step)
 static void need_pool(const struct ops_value *v, const struct ops_box *want, uint32_t input,
                       struct ops_box *out)
 {
-    const struct pool_attr *a = v->attr;
+    const struct ops_pool_attr *a = v->attr;
     for (uint32_t d = 0; d < 2; d++) {
         out->start[d] = want->start[d];
         out->count[d] = want->count[d];
@@ -137,7 +103,7 @@ static void need_pool(const struct ops_value *v, const struct ops_box *want, uin
     for (uint32_t d = 0; d < a->win.n; d++) {
         int64_t extent = v->in[input]->dims[2 + d], first = extent, end = 0;
         for (int64_t i = 0; i < want->count[2 + d]; i++) {
-            struct reach r = reach_of(a, d, want->start[2 + d] + i, extent);
+            struct ops_reach r = ops_reach_of(a, d, want->start[2 + d] + i, extent);
             int64_t stop = r.first + (r.count - 1) * r.step + 1;
             if (r.count > 0) {
                 first = r.first < first ? r.first : first;
@@ -149,12 +115,12 @@ static void need_pool(const struct ops_value *v, const struct ops_box *want, uin
     }
 }
 
-static const struct ops_kernel pool_kernel = {need_pool, run_pool, 0};
+const struct ops_kernel ops_pool_kernel = {need_pool, run_pool, 0};
 
 struct ops_value *ops_pool(struct ops_eval *ev, const struct ops_window *win,
                            enum ops_pool_kind kind, int adaptive, struct ops_value *x)
 {
-    struct pool_attr attr = {*win, kind, adaptive};
+    struct ops_pool_attr attr = {*win, kind, adaptive};
     int64_t dims[RUNG_MAX_DIMS] = {0};
     double each = 1;
     if (!x)
@@ -166,7 +132,7 @@ struct ops_value *ops_pool(struct ops_eval *ev, const struct ops_window *win,
         each *= adaptive ? (double)x->dims[2 + d] / (double)win->out[d] : (double)win->kernel[d];
     }
     struct ops_value *v =
-        ops_value_new(ev, 0, &pool_kernel, 2 + win->n, dims, &x, 1, &attr, sizeof attr);
+        ops_value_new(ev, 0, &ops_pool_kernel, 2 + win->n, dims, &x, 1, &attr, sizeof attr);
     ev->flops += v ? each * (double)v->n : 0;
     return v;
 }

@@ -2,7 +2,7 @@
  * Rows of a tensor along a set of dimensions: gathers each into contiguous memory (or points at it
  * where it already is), for operators that see one row at a time.
  */
-#include "ops.h"
+#include "attr.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,22 +16,13 @@ struct lanes {
     int64_t *offset;    /* of each element from the row's first; NULL: contiguous */
 };
 
-/* What one operator does with rows; reduce or scan is set. */
-struct rows_attr {
-    uint32_t axes;
-    int keepdim;
-    ops_reduce_fn reduce;
-    struct ops_row_options opt;
-    ops_scan_fn scan;
-};
-
 /* All rows of one operator; parts of it run at once. */
 struct job {
     struct lanes lanes;
     const struct ops_tensor *a;
     struct ops_tensor *r;
     const struct ops_arith *ar;
-    const struct rows_attr *attr;
+    const struct ops_rows_attr *attr;
     _Atomic int failed; /* a part had no memory */
 };
 
@@ -153,7 +144,7 @@ static int32_t run_job(const struct ops_step *step)
 static void need_rows(const struct ops_value *v, const struct ops_box *want, uint32_t input,
                       struct ops_box *out)
 {
-    const struct rows_attr *attr = v->attr;
+    const struct ops_rows_attr *attr = v->attr;
     uint32_t from = 0;
     for (uint32_t d = 0; d < v->in[input]->n_dims; d++) {
         int reduced = attr->axes >> d & 1;
@@ -183,14 +174,14 @@ static int32_t run_scan(const struct ops_step *step)
     return status;
 }
 
-static const struct ops_kernel reduce_kernel = {need_rows, run_job, 0};
-static const struct ops_kernel scan_kernel = {need_rows, run_scan, 0};
+const struct ops_kernel ops_reduce_kernel = {need_rows, run_job, 0};
+const struct ops_kernel ops_scan_kernel = {need_rows, run_scan, 0};
 
 struct ops_value *ops_reduce(struct ops_eval *ev, ops_reduce_fn f,
                              const struct ops_row_options *opt, double flops, uint32_t axes,
                              int keepdim, struct ops_value *a)
 {
-    struct rows_attr attr = {.axes = axes, .keepdim = keepdim, .reduce = f};
+    struct ops_rows_attr attr = {.axes = axes, .keepdim = keepdim, .reduce = f};
     int64_t dims[RUNG_MAX_DIMS];
     uint32_t n_dims = 0;
     if (!a)
@@ -202,7 +193,7 @@ struct ops_value *ops_reduce(struct ops_eval *ev, ops_reduce_fn f,
             dims[n_dims++] = axes >> d & 1 ? 1 : a->dims[d];
     ev->flops += flops * (double)a->n;
     struct ops_value *v =
-        ops_value_new(ev, 0, &reduce_kernel, n_dims, dims, &a, 1, &attr, sizeof attr);
+        ops_value_new(ev, 0, &ops_reduce_kernel, n_dims, dims, &a, 1, &attr, sizeof attr);
     if (v && f == ops_row_sum && v->n)
         v->terms = a->n / v->n;
     return v;
@@ -211,9 +202,9 @@ struct ops_value *ops_reduce(struct ops_eval *ev, ops_reduce_fn f,
 struct ops_value *ops_scan(struct ops_eval *ev, ops_scan_fn f, double flops, uint32_t axes,
                            struct ops_value *a)
 {
-    struct rows_attr attr = {.axes = axes, .keepdim = 1, .scan = f};
+    struct ops_rows_attr attr = {.axes = axes, .keepdim = 1, .scan = f};
     if (!a)
         return NULL;
     ev->flops += flops * (double)a->n;
-    return ops_value_new(ev, 0, &scan_kernel, a->n_dims, a->dims, &a, 1, &attr, sizeof attr);
+    return ops_value_new(ev, 0, &ops_scan_kernel, a->n_dims, a->dims, &a, 1, &attr, sizeof attr);
 }

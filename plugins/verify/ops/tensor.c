@@ -4,6 +4,7 @@
 #include "ops.h"
 
 #include "../element.h"
+#include "finish.h"
 
 #include <float.h>
 #include <math.h>
@@ -131,39 +132,12 @@ static void read_run(uint32_t dtype, const void *data, int64_t at, int64_t step,
     }
 }
 
-/* Bits of the significand that values of a dtype need. */
-static int significand_bits(uint32_t dtype)
-{
-    switch (dtype) {
-    case RUNG_F32:
-        return 24;
-    case RUNG_F16:
-        return 11;
-    case RUNG_BF16:
-        return 8;
-    case RUNG_I8:
-    case RUNG_U8:
-    case RUNG_BOOL:
-        return 8;
-    case RUNG_I32:
-        return 31;
-    default:
-        return 53;
-    }
-}
-
-/* Rounding to a narrower precision, and float32 subnormals that an honest kernel reads as zero. */
 static int32_t input_errors(struct ops_eval *ev, uint32_t dtype, struct ops_tensor *t)
 {
     const struct ops_arith *ar = &ev->arith;
-    int narrower = significand_bits(dtype) > ar->bits;
-    int flushes = ar->tiny > 0 && (dtype == RUNG_F32 || dtype == RUNG_BF16 || dtype == RUNG_F64);
-    for (uint64_t i = 0; (narrower || flushes) && i < t->n; i++) {
-        double size = fabs(t->v[i]);
-        double e = narrower ? ops_constant(t->v[i], ar).e : 0;
-        if (flushes && size < ar->tiny)
-            e = size;
-        if (e == 0 || !isfinite(e))
+    for (uint64_t i = 0; ops_input_errs(dtype, ar) && i < t->n; i++) {
+        double e = ops_input_error(dtype, t->v[i], ar);
+        if (e == 0)
             continue;
         int32_t status = ops_tensor_need_errors(ev, t);
         if (status)
@@ -224,88 +198,6 @@ int32_t ops_decode(struct ops_eval *ev, const struct rung_tensor_view *view,
 
 /* ---- outputs ---- */
 
-struct format {
-    double u;      /* rounding */
-    double limit;  /* at and beyond it, rounding gives infinity */
-    double normal; /* below it, `under` is the absolute error */
-    double under;
-    int bits;
-};
-
-static struct format format_of(uint32_t dtype)
-{
-    switch (dtype) {
-    case RUNG_F64:
-        return (struct format){0x1p-53, INFINITY, DBL_MIN, DBL_MIN, 53};
-    case RUNG_F16: /* conversions keep half subnormals */
-        return (struct format){0x1p-11, 65520, 0x1p-14, 0x1p-25, 11};
-    case RUNG_BF16:
-        return (struct format){0x1p-8, 0x1.ffp127, FLT_MIN, FLT_MIN, 8};
-    default:
-        return (struct format){0x1p-24, 0x1.ffffffp127, FLT_MIN, FLT_MIN, 24};
-    }
-}
-
-static void finish_float(struct ops_num x, const struct format *f, const struct ops_arith *ar,
-                         double *value, double *bound)
-{
-    double size = fabs(x.v);
-    int exact = ops_fits(x.v, f->bits);
-    *value = x.v;
-    *bound = x.e;
-    if (size - x.e >= f->limit) {
-        *value = copysign(INFINITY, x.v);
-        *bound = 0;
-        return;
-    }
-    if (!exact)
-        *bound += f->u * (size + x.e);
-    if (size - x.e < f->normal && (x.e > 0 || x.v != 0) && (ar->tiny > 0 || !exact))
-        *bound += f->under;
-}
-
-/* Conversions to integers truncate, and keep the low bits of what does not fit. */
-static double to_integer(double v, uint32_t dtype)
-{
-    double t = trunc(v), range = dtype == RUNG_I32 ? 0x1p32 : 0x1p8;
-    if (dtype == RUNG_BOOL)
-        return v != 0;
-    if (dtype == RUNG_I64 || fabs(t) >= 0x1p63)
-        return t;
-    t = fmod(t, range);
-    if (dtype == RUNG_U8)
-        return t < 0 ? t + range : t;
-    return t >= range / 2 ? t - range : t < -range / 2 ? t + range : t;
-}
-
-static void finish_integer(struct ops_num x, uint32_t dtype, double *value, double *bound)
-{
-    *value = to_integer(x.v, dtype);
-    *bound = fabs(x.v) > 0x1p53 ? fabs(x.v) * 0x1p-52 : 0;
-    if (x.e > 0)
-        *bound += fmax(fabs(to_integer(x.v + x.e, dtype) - *value),
-                       fabs(to_integer(x.v - x.e, dtype) - *value));
-    if (dtype == RUNG_BOOL && fabs(x.v) <= x.e)
-        *bound = x.e > 0;
-}
-
-static void finish_element(struct ops_num x, uint32_t dtype, const struct format *f,
-                           const struct ops_arith *ar, double *value, double *bound)
-{
-    int integer = dtype >= RUNG_I8;
-    if (isinf(x.e) || (integer && !isfinite(x.v))) { /* nothing to ask for */
-        *value = isfinite(x.v) ? x.v : 0;
-        *bound = INFINITY;
-    } else if (!isfinite(x.v)) {
-        *value = x.v;
-        *bound = 0;
-    } else if (integer) {
-        finish_integer(x, dtype, value, bound);
-    } else {
-        finish_float(x, f, ar, value, bound);
-    }
-}
-
 struct finish_job {
     struct ops_tensor *t;
     uint32_t dtype;
@@ -315,10 +207,10 @@ struct finish_job {
 static void finish_part(void *ctx, uint64_t first, uint64_t end)
 {
     const struct finish_job *j = ctx;
-    struct format f = format_of(j->dtype);
+    struct ops_format f = ops_format_of(j->dtype);
     double *v = j->t->v, *e = j->t->e;
     for (uint64_t i = first; i < end; i++)
-        finish_element((struct ops_num){v[i], e[i]}, j->dtype, &f, j->ar, &v[i], &e[i]);
+        ops_finish_element((struct ops_num){v[i], e[i]}, j->dtype, &f, j->ar, &v[i], &e[i]);
 }
 
 void ops_finish(const struct ops_eval *ev, struct ops_tensor *t, uint32_t dtype)

@@ -1,7 +1,7 @@
 /*
  * Values of a graph: building them, the boxes that are wanted of each, and running them in order.
  */
-#include "ops.h"
+#include "attr.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ static int32_t run_input(const struct ops_step *step)
     return RUNG_OK;
 }
 
-static const struct ops_kernel input_kernel = {.run = run_input};
+const struct ops_kernel ops_input_kernel = {.run = run_input};
 
 struct ops_value *ops_input(struct ops_eval *ev, uint32_t tensor,
                             const struct rung_tensor_view *view)
@@ -96,7 +96,7 @@ struct ops_value *ops_input(struct ops_eval *ev, uint32_t tensor,
     const struct rung_tensor_spec *spec = &ev->task->tensors[tensor];
     struct rung_tensor_view none = {0};
     ev->status = ops_task_shape(&ev->who, ev->task, ev->dims, tensor, shape);
-    struct ops_value *v = ops_value_new(ev, 0, &input_kernel, spec->n_dims, shape, NULL, 0,
+    struct ops_value *v = ops_value_new(ev, 0, &ops_input_kernel, spec->n_dims, shape, NULL, 0,
                                         view ? view : &none, sizeof *view);
     if (v)
         v->is_mask = spec->dtype == RUNG_BOOL;
@@ -111,11 +111,11 @@ static int32_t run_scalar(const struct ops_step *step)
     return RUNG_OK;
 }
 
-static const struct ops_kernel scalar_kernel = {.run = run_scalar};
+const struct ops_kernel ops_scalar_kernel = {.run = run_scalar};
 
 struct ops_value *ops_scalar(struct ops_eval *ev, struct ops_num number)
 {
-    return ops_value_new(ev, 0, &scalar_kernel, 0, NULL, NULL, 0, &number, sizeof number);
+    return ops_value_new(ev, 0, &ops_scalar_kernel, 0, NULL, NULL, 0, &number, sizeof number);
 }
 
 /* ---- boxes ---- */
@@ -274,7 +274,7 @@ static void forget_zero_errors(struct ops_tensor *t)
 
 static int32_t compute(struct ops_eval *ev, struct ops_value *v)
 {
-    if (v->kernel == &input_kernel)
+    if (v->kernel == &ops_input_kernel)
         return ops_decode(ev, v->attr, &v->want, &v->data);
     struct ops_tensor **in = calloc(v->n_in + 1, sizeof *in);
     struct ops_box *from = calloc(v->n_in + 1, sizeof *from);

@@ -1,15 +1,14 @@
 /*
  * A stand-in for libcuda.so.1, so that the device's own code is tried where there is no GPU: memory
- * is the host's, the kernels of test_cuda.c are C, and their faults stick as the real ones do. A
- * process, one thread.
+ * is the host's, the kernels of gpu.c are C, and their faults stick as the real ones do. A process,
+ * one thread. With FAKE_OLD it is an old driver on an old GPU. FAKE_CUDA_INIT in the environment is
+ * what cuInit answers; with FAKE_CUDA_NO_JIT PTX does not load without a log.
  */
-#include <stdint.h>
+#include "fake.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef int result;
-typedef uint64_t address;
 
 enum { MOST = 64, MAX_SHARED = 232448, DEFAULT_SHARED = 49152 };
 static struct {
@@ -28,18 +27,27 @@ struct function {
     struct module *module;
     int shared, wide;
 };
-static const char *const names[] = {"twice",       "poke",  "spin",      "stop",
-                                    "shared_user", "count", "read_const"};
-enum { N_NAMES = sizeof names / sizeof *names, MODULES = 8, BLOCKS_EACH = 4 };
+static const char *const names[] = {"twice",       "poke",    "spin",       "stop",
+                                    "shared_user", "count",   "read_const", "answer",
+                                    "wide",        "discard", "sweep"};
+enum { N_NAMES = sizeof names / sizeof *names, MODULES = 128, BLOCKS_EACH = 4 };
 /* Handles of functions stay valid memory after their module is gone, but are refused. */
 static struct function functions[MODULES * N_NAMES];
 static int n_functions;
 
-#define EXPORT __attribute__((visibility("default")))
+EXPORT struct fake_seen fake_seen;
+
 #define ENTER                                                                                      \
     do {                                                                                           \
         if (sticky)                                                                                \
             return sticky;                                                                         \
+    } while (0)
+/* For calls that may not be made while a graph is recorded; they spoil it. */
+#define ENTER_ALONE                                                                                \
+    do {                                                                                           \
+        ENTER;                                                                                     \
+        if (fake_spoil())                                                                          \
+            return 900;                                                                            \
     } while (0)
 
 static int inside(address at, size_t bytes)
@@ -55,7 +63,8 @@ static int inside(address at, size_t bytes)
 
 EXPORT result cuInit(unsigned flags)
 {
-    return flags ? 1 : 0;
+    const char *answer = getenv("FAKE_CUDA_INIT");
+    return answer ? atoi(answer) : flags != 0;
 }
 
 EXPORT result cuDriverGetVersion(int *v)
@@ -107,32 +116,17 @@ EXPORT result cuDeviceGetUuid_v2(unsigned char *uuid, int device)
 EXPORT result cuDeviceGetAttribute(int *value, int which, int device)
 {
     (void)device;
-    switch (which) {
-    case 1:
-        *value = 1024;
-        return 0;
-    case 16:
-        *value = 132;
-        return 0;
-    case 38:
-        *value = 50 << 20;
-        return 0;
-    case 75:
-        *value = 9;
-        return 0;
-    case 76:
-        *value = 0;
-        return 0;
-    case 95:
-    case 120:
-        *value = 1;
-        return 0;
-    case 97:
-        *value = MAX_SHARED;
-        return 0;
-    default:
-        return 1;
-    }
+    static const struct {
+        int which, value, old; /* old < 0: not known to it */
+    } known[] = {{1, 1024, 1024},  {13, 1980000, 1980000},       {16, 132, 132}, {36, 2619000, -1},
+                 {37, 5120, 5120}, {38, 4 << 20, 4 << 20},       {75, 9, 7},     {76, 0, 5},
+                 {95, 1, 1},       {97, MAX_SHARED, MAX_SHARED}, {120, 1, -1},   {127, 1, -1}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].which == which) {
+            *value = FAKE_OLD ? known[i].old : known[i].value;
+            return *value < 0;
+        }
+    return 1;
 }
 
 EXPORT result cuDevicePrimaryCtxRetain(void **out, int device)
@@ -174,7 +168,7 @@ static void *block_new(size_t bytes)
 
 EXPORT result cuMemAlloc_v2(address *out, size_t bytes)
 {
-    ENTER;
+    ENTER_ALONE;
     void *memory = bytes > (size_t)4 << 30 ? NULL : block_new(bytes);
     *out = (address)(uintptr_t)memory;
     return memory ? 0 : 2;
@@ -182,6 +176,8 @@ EXPORT result cuMemAlloc_v2(address *out, size_t bytes)
 
 EXPORT result cuMemFree_v2(address at)
 {
+    if (fake_spoil())
+        return 900;
     for (int i = 0; i < MOST; i++)
         if (blocks[i].memory && (address)(uintptr_t)blocks[i].memory == at) {
             free(blocks[i].memory);
@@ -202,6 +198,8 @@ EXPORT result cuMemcpyHtoDAsync_v2(address to, const void *from, size_t n, void 
     ENTER;
     if (!inside(to, n))
         return 1;
+    if (fake_record(&(struct fake_node){.kind = FAKE_COPY_IN, .to = to, .host = from, .n = n}))
+        return 0;
     memcpy(pointer(to), from, n);
     return 0;
 }
@@ -222,6 +220,8 @@ EXPORT result cuMemcpyDtoDAsync_v2(address to, address from, size_t n, void *str
     ENTER;
     if (!inside(to, n) || !inside(from, n) || (to < from + n && from < to + n))
         return 1;
+    if (fake_record(&(struct fake_node){.kind = FAKE_COPY, .to = to, .from = from, .n = n}))
+        return 0;
     memcpy(pointer(to), pointer(from), n);
     return 0;
 }
@@ -232,6 +232,9 @@ EXPORT result cuMemsetD8Async(address to, unsigned char v, size_t n, void *strea
     ENTER;
     if (!inside(to, n))
         return 1;
+    if (fake_record(&(struct fake_node){.kind = FAKE_SET8, .to = to, .value = v, .n = n}))
+        return 0;
+    fake_seen.set_bytes = n;
     memset(pointer(to), v, n);
     return 0;
 }
@@ -242,6 +245,8 @@ EXPORT result cuMemsetD32Async(address to, unsigned v, size_t n, void *stream)
     ENTER;
     if (to % 4 || !inside(to, n * 4))
         return 1;
+    if (fake_record(&(struct fake_node){.kind = FAKE_SET32, .to = to, .value = v, .n = n}))
+        return 0;
     for (size_t i = 0; i < n; i++)
         memcpy((char *)pointer(to) + 4 * i, &v, 4);
     return 0;
@@ -250,9 +255,13 @@ EXPORT result cuMemsetD32Async(address to, unsigned v, size_t n, void *stream)
 EXPORT result cuModuleLoadDataEx(void **out, const void *code, unsigned n, int *options,
                                  void **values)
 {
-    ENTER;
-    if (n != 2 || options[0] != 5 || options[1] != 6)
+    ENTER_ALONE;
+    if (n != 0 && (n != 2 || options[0] != 5 || options[1] != 6))
         return 1;
+    if (n && strncmp(code, "\177ELF", 4) == 0)
+        return 209; /* every CUBIN is for another GPU */
+    if (!n && getenv("FAKE_CUDA_NO_JIT"))
+        return 221;
     if (strncmp(code, ".version", 8) != 0) {
         snprintf(values[0], (size_t)(uintptr_t)values[1], "the code is nonsense");
         return 218;
@@ -270,6 +279,8 @@ EXPORT result cuModuleLoadDataEx(void **out, const void *code, unsigned n, int *
 EXPORT result cuModuleUnload(void *module)
 {
     struct module *m = module;
+    if (fake_spoil())
+        return 900;
     for (int i = 0; i < n_functions; i++)
         if (functions[i].module == m)
             functions[i].module = NULL;
@@ -301,6 +312,24 @@ EXPORT result cuModuleGetFunction(void **out, void *module, const char *name)
         }
     return 500;
 }
+
+#if !FAKE_OLD
+/* Only "wide" is asked for its parameters: as a CUBIN has them, 48 bytes further. */
+EXPORT result cuFuncGetParamInfo(void *f, size_t index, size_t *offset, size_t *size)
+{
+    if (strcmp(((struct function *)f)->name, "wide") != 0 || index > 1)
+        return 1;
+    *offset = index ? 176 : 48;
+    *size = index ? 8 : 128;
+    return 0;
+}
+
+EXPORT result cuFuncLoad(void *f)
+{
+    ENTER_ALONE;
+    return ((struct function *)f)->module ? 0 : 400;
+}
+#endif
 
 EXPORT result cuFuncSetAttribute(void *f, int attribute, int value)
 {
@@ -338,25 +367,20 @@ static void poke(const char *p)
         memset(pointer(y + offset), 0, 4);
 }
 
-EXPORT result cuLaunchKernel(void *fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                             unsigned by, unsigned bz, unsigned shared, void *stream, void **params,
-                             void **extra)
+result fake_run(void *fn, const void *block, uint64_t threads)
 {
     const struct function *f = fn;
-    (void)stream;
-    ENTER;
     if (!f->module)
         return 400;
-    if (params || !gx || !gy || !gz || (uint64_t)bx * by * bz > 1024 ||
-        shared > (unsigned)f->shared)
-        return 1;
-    if (extra && ((uintptr_t)extra[0] != 1 || (uintptr_t)extra[2] != 2 || extra[4]))
-        return 1;
-    const char *block = extra ? extra[1] : NULL;
+    fake_seen.launches++;
     if (strcmp(f->name, "twice") == 0)
-        twice(block, (uint64_t)gx * bx);
+        twice(block, threads);
     else if (strcmp(f->name, "poke") == 0)
         poke(block);
+    else if (strcmp(f->name, "wide") == 0)
+        memcpy(pointer(*(const uint64_t *)(const void *)block), (const char *)block + 8, 4);
+    else if (strcmp(f->name, "discard") == 0 || strcmp(f->name, "sweep") == 0)
+        memcpy(fake_seen.discarded, block, sizeof fake_seen.discarded);
     else if (strcmp(f->name, "spin") == 0)
         spinning = 1;
     else if (strcmp(f->name, "stop") == 0)
@@ -368,6 +392,36 @@ EXPORT result cuLaunchKernel(void *fn, unsigned gx, unsigned gy, unsigned gz, un
     else
         *(uint32_t *)pointer(*(const uint64_t *)(const void *)block) = 1234;
     return 0;
+}
+
+EXPORT result cuLaunchKernel(void *fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                             unsigned by, unsigned bz, unsigned shared, void *stream, void **params,
+                             void **extra)
+{
+    const struct function *f = fn;
+    (void)stream;
+    ENTER;
+    if (!f->module)
+        return 400;
+    if ((params != NULL) != (strcmp(f->name, "wide") == 0) || !gx || !gy || !gz ||
+        (uint64_t)bx * by * bz > 1024 || shared > (unsigned)f->shared)
+        return 1;
+    if (extra && ((uintptr_t)extra[0] != 1 || (uintptr_t)extra[2] != 2 || extra[4]))
+        return 1;
+    const char *block = extra ? extra[1] : NULL;
+    size_t bytes = extra ? *(size_t *)extra[3] : 0;
+    if (strcmp(f->name, "answer") == 0 && block)
+        return (result) * (const uint64_t *)(const void *)block;
+    struct fake_node node = {.kind = FAKE_LAUNCH, .function = fn, .n = bytes, .value = gx * bx};
+    if (bytes > sizeof node.params)
+        return 1;
+    if (params) { /* a map and an address: word 1 of the one is stored at the other */
+        memcpy(node.params, params[1], 8);
+        memcpy(node.params + 8, (const char *)params[0] + 4, 4);
+    } else if (bytes) {
+        memcpy(node.params, block, bytes);
+    }
+    return fake_record(&node) ? 0 : fake_run(fn, node.params, (uint64_t)gx * bx);
 }
 
 EXPORT result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, void *fn, int threads,
@@ -430,14 +484,14 @@ EXPORT result cuStreamDestroy_v2(void *stream)
 EXPORT result cuStreamQuery(void *stream)
 {
     (void)stream;
-    ENTER;
+    ENTER_ALONE;
     return spinning ? 600 : 0;
 }
 
 EXPORT result cuEventCreate(void **out, unsigned flags)
 {
     (void)flags;
-    ENTER;
+    ENTER_ALONE;
     *out = malloc(1);
     return 0;
 }
@@ -462,3 +516,44 @@ EXPORT result cuEventElapsedTime(float *ms, void *from, void *to)
     *ms = 0.01f;
     return 0;
 }
+
+#if !FAKE_OLD
+EXPORT result cuCtxSetLimit(int limit, size_t value)
+{
+    fake_seen.limits += limit == 6 && value == 0;
+    return 0;
+}
+
+EXPORT result cuCtxResetPersistingL2Cache(void)
+{
+    fake_seen.resets++;
+    return 0;
+}
+
+EXPORT result cuDeviceGetPCIBusId(char *out, int len, int device)
+{
+    snprintf(out, (size_t)len, "0000:%02x:00.0", device + 1);
+    return 0;
+}
+
+/* The arguments, so that a test can look at them. Rank 5 with 13 elements: refused. */
+EXPORT result cuTensorMapEncodeTiled(void *out, int type, uint32_t rank, void *at,
+                                     const uint64_t *dims, const uint64_t *strides,
+                                     const uint32_t *box, const uint32_t *elements, int interleave,
+                                     int swizzle, int promotion, int fill)
+{
+    uint32_t words[32] = {
+        (uint32_t)type,      rank,           (uint32_t)interleave,   (uint32_t)swizzle,
+        (uint32_t)promotion, (uint32_t)fill, (uint32_t)(uintptr_t)at};
+    if ((uintptr_t)out % 64 || (rank == 5 && dims[4] == 13))
+        return 1;
+    for (uint32_t i = 0; i < rank; i++) {
+        words[7 + i] = (uint32_t)dims[i];
+        words[12 + i] = i + 1 < rank ? (uint32_t)strides[i] : 0;
+        words[17 + i] = box[i];
+        words[22 + i] = elements[i];
+    }
+    memcpy(out, words, sizeof words);
+    return 0;
+}
+#endif

@@ -1,4 +1,7 @@
-/* A device whose launches do nothing; its buffers are host memory. */
+/*
+ * A device whose launches do nothing; its buffers are host memory. Under another name it may have a
+ * clock, as far as its flags go: the timer "clock" is the only one to look at it.
+ */
 #include "fake.h"
 #include <rung/device.h>
 #include <signal.h>
@@ -16,13 +19,24 @@ struct rung_module {
     uint32_t launches;
 };
 
+#ifndef DEVICE_NAME
+#define DEVICE_NAME "null"
+#endif
+#ifdef DEVICE_CLOCK
+enum { DEVICE_FLAGS = RUNG_DEVICE_HOST_MEMORY | RUNG_DEVICE_MEASURES };
+#define DEVICE_ID DEVICE_NAME
+#else
+enum { DEVICE_FLAGS = RUNG_DEVICE_HOST_MEMORY | RUNG_DEVICE_COUNTERS };
+#define DEVICE_ID "null"
+#endif
+
 static int32_t info(void *self, struct rung_call *call, struct rung_device_info *out)
 {
     (void)self, (void)call;
     *out = (struct rung_device_info){.struct_size = sizeof *out,
-                                     .flags = RUNG_DEVICE_HOST_MEMORY | RUNG_DEVICE_COUNTERS,
+                                     .flags = DEVICE_FLAGS,
                                      .name = "nothing",
-                                     .id = "null",
+                                     .id = DEVICE_ID,
                                      .format = RUNG_FORMAT_PTX,
                                      .sm_count = 4,
                                      .arch = "compute_90",
@@ -169,7 +183,4 @@ static const struct rung_device_ops ops = {.struct_size = sizeof ops,
                                            .unload = unload,
                                            .launch = launch,
                                            .sync = dev_sync};
-#ifndef DEVICE_NAME
-#define DEVICE_NAME "null"
-#endif
 FAKE_PLUGIN(RUNG_KIND_DEVICE, DEVICE_NAME, 0, NULL, ops)

@@ -7,6 +7,7 @@
 
 #include <rung/host.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static inline int32_t fake_create(const struct rung_host *host, const struct rung_options *options,
@@ -35,6 +36,23 @@ static inline int fake_marked(const char *text, const char *word)
     char marker[64];
     snprintf(marker, sizeof marker, "marker: %s\n", word);
     return strstr(text, marker) != NULL;
+}
+
+/*
+ * A clock that all plugins of a process share, through the environment, since their variables are
+ * their own: it counts samples, and grows slower with each of them.
+ */
+static inline double fake_clock(double drift)
+{
+    const char *text = getenv("FAKE_CLOCK");
+    unsigned long ticks = text ? strtoul(text, NULL, 10) + 1 : 1;
+    char next[32];
+    snprintf(next, sizeof next, "%lu", ticks);
+    setenv("FAKE_CLOCK", next, 1);
+    uint64_t word = ticks * UINT64_C(0x9e3779b97f4a7c15);
+    word = (word ^ word >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
+    double noise = (double)(word >> 11) / 9007199254740992.0 - 0.5; /* half a percent at most */
+    return (1 + 0.01 * noise) * (1 + drift * (double)ticks);
 }
 
 /* The plugin file of one factory. */

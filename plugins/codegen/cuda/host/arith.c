@@ -64,7 +64,7 @@ static int64_t alignment(const struct cg_host *h, const struct cg_value *v)
     const struct cg_buffer *b = cg_real_buffer(v->buffer);
     if (b && b->tensor >= 0) {
         uint64_t stated = h->task->tensors[b->tensor].alignment;
-        a = stated && stated < 4096 ? (int64_t)stated : 256;
+        a = stated && stated <= 4096 ? (int64_t)stated : 256;
     }
     while (a > 1 && (!v->sym || (v->sym->op == SYM_INT ? v->sym->i : v->sym->divisor) % a))
         a /= 2;

@@ -4,7 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const directives[] = {"launch", "tune", "temp", "zero", "where", "symbol"};
+static const char *const directives[] = {"launch", "tune",   "temp",     "zero",
+                                         "where",  "symbol", "tensormap"};
 enum { N_DIRECTIVES = sizeof(directives) / sizeof(*directives), MAX_PLAN = 64 * 1024 };
 
 struct text {

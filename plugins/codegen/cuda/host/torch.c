@@ -191,6 +191,16 @@ static struct cg_value make(struct cg_host *h, bool like, const struct cg_value 
     return new_tensor(h, shape, n_shape, type);
 }
 
+/* Of memory with strides, what these mean is no plain view. */
+static bool needs_dense(const struct cg_host *h, const struct cg_value *self, const char *name)
+{
+    static const char *const names[] = {
+        "contiguous", "is_contiguous", "clone",     "stride",    "view",    "reshape", "flatten",
+        "t",          "transpose",     "unsqueeze", "expand_as", "view_as", "nbytes",  NULL};
+    const struct cg_buffer *b = cg_real_buffer(self->buffer);
+    return b && b->tensor >= 0 && h->task->tensors[b->tensor].stride[0] && is_one_of(name, names);
+}
+
 static bool tensor_method(struct cg_host *h, struct cg_value self, const char *name,
                           const struct cg_value *args, uint32_t n, struct cg_value *out)
 {
@@ -199,6 +209,10 @@ static bool tensor_method(struct cg_host *h, struct cg_value self, const char *n
         "half",       "double", "requires_grad_", "expand_as", "view_as", NULL};
     static const char *const pointers[] = {"data_ptr", "const_data_ptr", "mutable_data_ptr", NULL};
     static const char *const yes[] = {"is_cuda", "defined", "has_value", NULL};
+    if (needs_dense(h, &self, name)) {
+        *out = cg_unknown(h, "%s of a tensor with strides", name);
+        return true;
+    }
     if (shape_method(h, self, name, args, n, out))
         return true;
     if (is_one_of(name, pointers)) {

@@ -34,6 +34,9 @@ static void bind_result(struct cg_host *h, const struct cg_value *v)
     for (uint32_t i = 0; i < h->task->n_tensors; i++) {
         if (!is_output(h->task, i) || is_bound(h, i))
             continue;
+        if (h->task->tensors[i].stride[0])
+            cg_problem(h, "the result is a new tensor without gaps, but `%s` has strides",
+                       h->task->tensors[i].name);
         if (b->dtype && b->dtype != h->task->tensors[i].dtype)
             cg_problem(h, "the result is %s, but `%s` is %s", rung_dtype_name(b->dtype),
                        h->task->tensors[i].name, rung_dtype_name(h->task->tensors[i].dtype));
