@@ -354,8 +354,8 @@ static void nonsense_is_no_layer(void **state)
                                         "y = softmax(x, axis=99)",
                                         "y = softmax(x, axis=1e18)",
                                         "\xff",
-                                        "y = a_name_of_more_than_sixty_three_letters_"
-                                        "a_name_of_more_than_sixty_three_letters(x)"};
+                                        ("y = a_name_of_more_than_sixty_three_letters_"
+                                         "a_name_of_more_than_sixty_three_letters(x)")};
     (void)state;
     TASK("y = relu(x)", "x:f32:4, 4, 4, 4", "y:f32:4, 4, 4, 4");
     struct rung_task task = *b.task;

@@ -32,8 +32,8 @@ bench = {{ shapes = ( {{ rows = 33; inside = 65; outside = 47; }} ); }};
 """
 WEIGHTS = """{ name = "linear_weight"; role = "weight"; dtype = "f32"; shape = "outside, inside"; },
             { name = "linear_bias"; role = "weight"; dtype = "f32"; shape = "outside"; },"""
-SOUND = ["serial", "online_fast_exp", "two_launches", "vector_loads_when_aligned"]
-EXPLOITS = ["zeros", "half_precision", "tail_skipped", "copy_of_input", "no_max_subtraction", "writes_its_input"]
+SOUND = ["serial", "online_fast_exp"]
+EXPLOITS = ["zeros", "half_precision", "no_max_subtraction"]
 OPTIONS = None
 
 
