@@ -62,10 +62,10 @@ class References(unittest.TestCase):
             self.assertIn(report["code"], expected, name)
 
     def test_c(self):
-        self.corpus(f'plugin = "c"; file = "{OWN}/softmax.c";')
+        self.corpus(f'plugin = "c"; trials = 3; file = "{OWN}/softmax.c";')
 
     def test_cuda(self):
-        self.corpus(f'plugin = "cuda"; file = "{OWN}/softmax.cu";')
+        self.corpus(f'plugin = "cuda"; trials = 3; file = "{OWN}/softmax.cu";')
 
     def test_what_is_wrong_with_a_c_file_is_told_with_its_line(self):
         source = pathlib.Path(self.folder.name, "bad.c")
@@ -120,4 +120,8 @@ if __name__ == "__main__":
     parser.add_argument("tests", nargs="*")
     OPTIONS = parser.parse_intermixed_args()
     OPTIONS.rung = str(pathlib.Path(OPTIONS.rung).resolve())
+    started = subprocess.run([OPTIONS.rung, "plugin", "try", "device", OPTIONS.device, "--json"], capture_output=True, text=True)
+    if json.loads(started.stdout)["state"] != "ready":
+        print(f"SKIPPED: no device {OPTIONS.device} here: {json.loads(started.stdout)['message']}")
+        sys.exit(77)
     unittest.main(argv=[sys.argv[0], *OPTIONS.tests], verbosity=2)

@@ -69,7 +69,12 @@ static const struct rung_kernel_param wide[2] = {
         .struct_size = sizeof(struct rung_kernel), .expression = name, .symbol = name,             \
         .params = params, .param_bytes = bytes                                                     \
     }
-const struct rung_kernel gpu_kernels[N_KERNELS] = {KERNEL("twice", 20),
+const struct rung_kernel gpu_kernels[N_KERNELS] = {{.struct_size = sizeof(struct rung_kernel),
+                                                    .expression = "twice",
+                                                    .symbol = "twice",
+                                                    .params = params,
+                                                    .n_params = 3,
+                                                    .param_bytes = 20},
                                                    KERNEL("poke", 16),
                                                    KERNEL("spin", 8),
                                                    KERNEL("stop", 0),
