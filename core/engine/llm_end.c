@@ -33,7 +33,7 @@ uint32_t llm_kind_of(int32_t status, const struct rung_error *error, bool cut)
     if (is(error, "llm.key") ||
         (status == RUNG_ECONFIG && rung_starts_with(error->symbol, "http.")))
         return LLM_NO_KEY;
-    if (is(error, "llm.quota") || is(error, "llm.model") || is(error, "llm.redirect"))
+    if (is(error, "llm.quota") || is(error, "llm.model"))
         return LLM_OUT;
     if (is_silence(error) || is(error, "http.broken") || is(error, "http.too_large"))
         return LLM_UNSURE;

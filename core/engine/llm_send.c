@@ -165,9 +165,8 @@ static void call_plugin(struct engine *e, struct engine_llm *llm,
 
 static void leave(struct engine_llm *llm, const struct llm_pass *pass, const struct llm_end *end)
 {
-    bool busy = end->error.code == RUNG_ERATELIMIT ||
-                strcmp(end->error.symbol, "llm.server") == 0 ||
-                strcmp(end->error.symbol, "llm.overloaded") == 0;
+    bool busy =
+        end->error.code == RUNG_ERATELIMIT || strcmp(end->error.symbol, "llm.overloaded") == 0;
     enum llm_gate_end how = end->kind == LLM_ANSWERED              ? LLM_GATE_GOOD
                             : end->kind == LLM_TURNED_AWAY && busy ? LLM_GATE_BUSY
                                                                    : LLM_GATE_OTHER;
